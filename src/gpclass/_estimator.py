@@ -1,0 +1,212 @@
+"""What the estimators share: input checks, kernels from settings, learning, and prediction in blocks. No maths."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .hyper import Evidence, Fixed, Model
+from .inference.base import Engine
+from .kernels import RBF, Kernel, from_sklearn
+from .likelihoods import Likelihood
+from .posteriors import GaussianPosterior, Latent
+
+HYPER = {"evidence": Evidence, "fixed": Fixed}
+
+
+@contextmanager
+def untouched_on_failure(estimator: Any) -> Iterator[None]:
+    """Whatever stops a fit, Ctrl-C included, leaves the estimator as it was before."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def available_memory() -> int | None:
+    """Bytes that can be had without swapping, or None where the system does not say."""
+    limits = []
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(int(line.split()[1]) * 1024)
+        group = Path("/sys/fs/cgroup/memory.max")
+        if group.exists() and (text := group.read_text().strip()).isdigit():
+            limits.append(int(text))
+    except OSError:
+        pass
+    if not limits:
+        try:
+            limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        except (ValueError, OSError, AttributeError):
+            return None
+    return min(limits)
+
+
+def check_memory(n_rows: int, n_matrices: int) -> None:
+    """Refuse, before starting, a fit whose matrices cannot fit."""
+    needed = 8 * n_rows**2 * n_matrices
+    available = available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"an exact fit on {n_rows} rows needs about {needed / 2**30:.1f} GiB for {n_matrices} matrices of "
+            f"{n_rows} x {n_rows}, and this machine has {available / 2**30:.1f} GiB free; fit on fewer rows, or use the "
+            "sparse estimator SparseGPClassifier (planned for gpclass 0.2)"
+        )
+
+
+def choose(name: str, value: Any, named: Mapping[str, type]) -> Any:
+    """A setting given as a word or as an object."""
+    if isinstance(value, str):
+        if value not in named:
+            raise ValueError(f"{name} must be one of {sorted(named)} or an object, got {value!r}")
+        return named[value]()
+    if not callable(value):
+        raise ValueError(f"{name} must be one of {sorted(named)} or an object, got {value!r}")
+    return value
+
+
+class GPEstimator(BaseEstimator):
+    """Base of GPClassifier and GPRegressor."""
+
+    kernel: Any
+    hyper: Any
+    n_restarts: int
+    standardize: Any
+    random_state: Any
+    n_jobs: int | None
+    #: amplitude that the default kernel starts from, and that its prior is centred on
+    _start_variance: float = 1.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, Kernel) and self.kernel.pairwise
+        return tags
+
+    # ---- fitting ------------------------------------------------------------------------------------
+
+    def _start_kernel(self, n_features: int) -> Kernel:
+        """The kernel to start from; without one, amplitude * RBF on standardised inputs."""
+        if self.kernel is None:
+            return self._start_variance * RBF(np.sqrt(n_features))
+        return from_sklearn(self.kernel)
+
+    def _settle_scale(self, X: np.ndarray) -> None:
+        """Means and standard deviations of the inputs, or 0 and 1 when they are to be taken as they come."""
+        if self.standardize not in ("auto", True, False):
+            raise ValueError(f"standardize must be 'auto', True or False, got {self.standardize!r}")
+        wanted = self.kernel is None if self.standardize == "auto" else self.standardize
+        if wanted and isinstance(self.kernel, Kernel) and self.kernel.pairwise:
+            raise ValueError("standardize=True makes no sense for a Precomputed kernel: X holds covariances")
+        self.input_mean_ = X.mean(axis=0) if wanted else np.zeros(X.shape[1])
+        spread = X.std(axis=0) if wanted else np.ones(X.shape[1])
+        # A constant column says nothing: leave it at zero instead of dividing by zero.
+        constant = spread <= 1e-12 * np.maximum(1.0, np.abs(self.input_mean_))
+        if wanted and np.all(constant):
+            raise ValueError(
+                f"expected at least one column that varies, got {X.shape[1]} constant column(s) over {len(X)} rows"
+            )
+        self.input_scale_ = np.where(constant, 1.0, spread)
+
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        return (X - self.input_mean_) / self.input_scale_
+
+    def _learn(
+        self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, engine: Engine, n_latent: int
+    ) -> None:
+        """Choose theta, fit there, and keep the result."""
+        check_memory(len(X), n_latent + 6)
+        if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
+            raise ValueError(f"n_restarts must be a whole number >= 0, got {self.n_restarts!r}")
+        self._settle_scale(X)
+        X = self._scaled(X)
+        names = getattr(self, "feature_names_in_", None)
+        kernel = self._start_kernel(X.shape[1]).bind(X, n_latent, names)
+        model = Model(kernel, likelihood, engine, X, y, n_latent)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        hyper = choose("hyper", self.hyper, HYPER)
+        self.hyper_ = hyper(model, np.random.default_rng(seed), self.n_restarts, self.n_jobs)
+        if not self.hyper_.converged:
+            warnings.warn(
+                f"learning stopped after {self.hyper_.n_evaluations} evaluations without converging; the best "
+                "parameters found are kept. Raise Evidence(max_iter=...) or start from other values.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if self.hyper_.at_bounds:
+            warnings.warn(
+                f"learning ended with {', '.join(self.hyper_.at_bounds)} at a bound; widen it with bounds={{...}} or "
+                "fix the parameter",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.kernel_, self.likelihood_ = model.at(self.hyper_.theta)
+        fit = model.fit(self.hyper_.theta)
+        if not fit.info.converged:
+            warnings.warn(
+                f"{type(engine).__name__} inference stopped after {fit.info.n_iter} iterations without converging; the "
+                "best state is kept. Raise max_iter or loosen tol of the engine.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.posterior_ = GaussianPosterior(self.kernel_, X, fit.weights)
+        self.info_ = fit.info
+        self.n_iter_ = fit.info.n_iter
+        self.log_evidence_ = fit.log_evidence
+        self.objective_ = fit.objective
+
+    # ---- after fitting ------------------------------------------------------------------------------
+
+    def _checked(self, X: Any) -> np.ndarray:
+        """New rows, checked and in the kernel's units."""
+        check_is_fitted(self)
+        if self.kernel_.pairwise:
+            # Precomputed takes one more column: each new row's own variance.
+            gram = check_array(X, dtype=np.float64)
+            if gram.shape[1] == self.n_features_in_ + 1:
+                return gram
+        return self._scaled(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def latent(self, X: Any, full_cov: bool = False) -> Latent:
+        """Gaussian beliefs about the latent functions at the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (m, n_features)
+        full_cov : bool
+            Whether to give the covariances between rows, for each latent function, instead of the variances.
+
+        Returns
+        -------
+        Latent
+            ``mean`` (m, C) and ``cov``: variances (m, C), or (C, m, m) with ``full_cov=True``. C is the number of classes,
+            or 1 for two classes and for regression.
+        """
+        X = self._checked(X)
+        return self.posterior_.joint(X) if full_cov else self.posterior_.latent(X)
+
+    def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draws (n_samples, m, C) of the latent functions at the rows of X, correlated between rows."""
+        X = self._checked(X)
+        seed = check_random_state(random_state).randint(2**31 - 1)
+        return self.posterior_.sample(X, n_samples, np.random.default_rng(seed))
+
+    @property
+    def relevance_(self) -> np.ndarray:
+        """How much each input matters: inverse squared length-scale (or weight variance), for inputs as the kernel saw
+        them; (n_features,), or (C, n_features) with a PerClass kernel."""
+        check_is_fitted(self)
+        return self.kernel_.relevance(self.n_features_in_)

@@ -1,0 +1,57 @@
+"""The function of theta that learning maximises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..inference.base import Engine, Fit
+from ..kernels import Kernel
+from ..likelihoods import Likelihood
+from ..linalg import suited_threads
+
+
+@dataclass(frozen=True)
+class Model:
+    """Kernel, likelihood, engine and data: everything but the values of theta = (kernel's, likelihood's)."""
+
+    kernel: Kernel
+    likelihood: Likelihood
+    engine: Engine
+    X: np.ndarray
+    y: np.ndarray
+    n_latent: int
+
+    @property
+    def theta(self) -> np.ndarray:
+        return np.concatenate([self.kernel.theta, self.likelihood.theta])
+
+    @property
+    def theta_bounds(self) -> np.ndarray:
+        return np.concatenate([self.kernel.theta_bounds, self.likelihood.theta_bounds])
+
+    @property
+    def theta_names(self) -> list[str]:
+        return self.kernel.theta_names + self.likelihood.theta_names
+
+    def at(self, theta: np.ndarray) -> tuple[Kernel, Likelihood]:
+        """Kernel and likelihood with these values."""
+        split = self.kernel.theta.size
+        return self.kernel.with_theta(theta[:split]), self.likelihood.with_theta(theta[split:])
+
+    def fit(self, theta: np.ndarray, init: Any = None) -> Fit:
+        """The engine's result at theta."""
+        kernel, likelihood = self.at(theta)
+        with suited_threads(len(self.y)):
+            return self.engine(kernel(self.X), self.y, likelihood, self.n_latent, init)
+
+    def value_and_gradient(self, theta: np.ndarray, init: Any = None) -> tuple[float, np.ndarray, np.ndarray]:
+        """Objective, its gradient in theta, and the alpha to start a neighbour from."""
+        kernel, likelihood = self.at(theta)
+        with suited_threads(len(self.y)):
+            K, pullback = kernel.vjp(self.X)
+            fit = self.engine(K, self.y, likelihood, self.n_latent, init, gradient=True)
+            assert fit.dK is not None and fit.dlikelihood is not None
+            return fit.objective, np.concatenate([pullback(fit.dK), fit.dlikelihood]), fit.weights.alpha

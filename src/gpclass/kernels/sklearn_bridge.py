@@ -1,0 +1,85 @@
+"""Kernel objects of scikit-learn, translated into ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process import kernels as sk
+
+from .base import Constant, Kernel, Product, Scaled, Sum, White
+from .dot_product import Linear, Polynomial
+from .stationary import RBF, Matern, RationalQuadratic
+
+
+def from_sklearn(kernel: Any) -> Kernel:
+    """Translate a ``sklearn.gaussian_process.kernels`` object, with its values, bounds and fixed parameters.
+
+    Understood: ConstantKernel, WhiteKernel, RBF, Matern (nu 0.5, 1.5, 2.5, inf), RationalQuadratic, DotProduct,
+    sums, products, and whole powers of DotProduct. Others raise a TypeError that names them.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, sk.Sum):
+        return from_sklearn(kernel.k1) + from_sklearn(kernel.k2)
+    if isinstance(kernel, sk.Product):
+        return _product(kernel)
+    if isinstance(kernel, sk.Exponentiation):
+        return _power(kernel)
+    if isinstance(kernel, sk.ConstantKernel):
+        return Constant(kernel.constant_value, **_limits(kernel, constant_value="variance"))
+    if isinstance(kernel, sk.WhiteKernel):
+        return White(kernel.noise_level, **_limits(kernel, noise_level="variance"))
+    if isinstance(kernel, sk.Matern):  # a subclass of RBF there: test it first
+        scale = _scale(kernel)
+        limits = _limits(kernel, length_scale="length_scale")
+        if np.isinf(kernel.nu):
+            return RBF(scale, **limits)
+        return Matern(scale, nu=float(kernel.nu), **limits)
+    if isinstance(kernel, sk.RBF):
+        return RBF(_scale(kernel), **_limits(kernel, length_scale="length_scale"))
+    if isinstance(kernel, sk.RationalQuadratic):
+        limits = _limits(kernel, length_scale="length_scale", alpha="alpha")
+        return RationalQuadratic(kernel.length_scale, alpha=kernel.alpha, **limits)
+    if isinstance(kernel, sk.DotProduct):
+        bias = Constant(kernel.sigma_0**2, **_limits(kernel, square=True, sigma_0="variance"))
+        return bias + Linear(1.0, fixed=True)
+    known = "ConstantKernel, WhiteKernel, RBF, Matern, RationalQuadratic, DotProduct, their sums and products"
+    raise TypeError(f"expected a gpclass or scikit-learn kernel ({known}), got {kernel!r}")
+
+
+def _scale(kernel: Any) -> Any:
+    return kernel.length_scale if np.ndim(kernel.length_scale) == 0 else np.asarray(kernel.length_scale)
+
+
+def _product(kernel: Any) -> Kernel:
+    """Constant factors become scalings, so that their meaning survives in the parameter names."""
+    left, right = from_sklearn(kernel.k1), from_sklearn(kernel.k2)
+    for factor, other in ((left, right), (right, left)):
+        if isinstance(factor, Constant):
+            return Scaled(other, factor.variance, bounds=factor.bounds, fixed=factor.fixed)
+    return Product((left, right))
+
+
+def _power(kernel: Any) -> Kernel:
+    whole = float(kernel.exponent).is_integer() and kernel.exponent >= 1
+    if not (isinstance(kernel.kernel, sk.DotProduct) and whole):
+        raise TypeError(f"of powers only DotProduct ** whole number is understood, got {kernel!r}")
+    limits = _limits(kernel.kernel, square=True, sigma_0="bias_variance")
+    limits["fixed"] = (*limits["fixed"], "weight_variance")
+    bias = kernel.kernel.sigma_0**2
+    return Polynomial(1.0, bias_variance=bias, degree=int(kernel.exponent), **limits)
+
+
+def _limits(kernel: Any, square: bool = False, **names: str) -> dict[str, Any]:
+    """Bounds and fixed parameters of a scikit-learn kernel under our names."""
+    bounds, fixed = {}, []
+    for theirs, ours in names.items():
+        limit = getattr(kernel, f"{theirs}_bounds")
+        if isinstance(limit, str):  # "fixed"
+            fixed.append(ours)
+            continue
+        pairs = np.atleast_2d(limit)
+        low, high = float(pairs[:, 0].min()), float(pairs[:, 1].max())
+        bounds[ours] = (low**2, high**2) if square else (low, high)
+    return {"bounds": bounds, "fixed": tuple(fixed)}

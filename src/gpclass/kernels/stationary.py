@@ -1,0 +1,160 @@
+"""Kernels of the scaled distance r^2 = sum_j (x_j - z_j)^2 / length_scale_j^2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ..parameters import POSITIVE
+from .base import Kernel, Pullback
+
+
+def expand_ard(kernel: Kernel, name: str, ard: bool, n_features: int) -> Kernel:
+    """Settle a parameter that may hold one value for each input."""
+    value = getattr(kernel, name)
+    if np.ndim(value) == 0:
+        return replace(kernel, **{name: np.full(n_features, value)}) if ard else kernel
+    if len(value) != n_features:
+        raise ValueError(
+            f"{type(kernel).__name__}: {name} has {len(value)} values, but the data have {n_features} columns"
+        )
+    return kernel
+
+
+def squared_distances(A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
+    """|a_i - b_j|^2 by one matrix product, with close pairs computed again from their difference.
+
+    The product form loses digits where the distance is small against the norms; those entries are few.
+    """
+    same = B is None
+    centre = A.mean(axis=0)
+    A = A - centre
+    B = A if same else B - centre
+    norms_a, norms_b = np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B)
+    squared = A @ B.T
+    squared *= -2.0
+    squared += norms_a[:, None]
+    squared += norms_b
+    # Cancellation error is about 1e-16 of the norms: where that is more than 1e-12 of the distance, redo it.
+    doubtful = squared < 1e-4 * norms_a[:, None]
+    if same:
+        np.fill_diagonal(doubtful, False)
+        np.fill_diagonal(squared, 0.0)
+    rows, columns = np.nonzero(doubtful)
+    for start in range(0, len(rows), 65536):
+        i, j = rows[start : start + 65536], columns[start : start + 65536]
+        difference = A[i] - B[j]
+        squared[i, j] = np.einsum("ij,ij->i", difference, difference)
+    return np.maximum(squared, 0.0, out=squared)
+
+
+def _scale_gradient(W: np.ndarray, A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
+    """sum_ij W_ij (a_id - b_jd)^2 for every column d, without the n x n x d differences."""
+    centre = A.mean(axis=0)
+    A = A - centre
+    B = A if B is None else B - centre
+    squares = W.sum(axis=1) @ (A * A) + W.sum(axis=0) @ (B * B)
+    return squares - 2.0 * np.einsum("id,id->d", A, W @ B)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stationary(Kernel):
+    """k(x, z) = g(r^2), with one length-scale or (ARD) one for each input.
+
+    Subclasses give ``_profile(r^2) -> (g, -2 g')``, both as matrices.
+    """
+
+    length_scale: float | np.ndarray = 1.0
+    ard: bool = False
+    domains: ClassVar = {"length_scale": POSITIVE}
+
+    def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+    def _shape_gradient(self, G: np.ndarray, squared: np.ndarray) -> dict[str, float]:
+        """d / d log of the parameters other than the length-scale."""
+        return {}
+
+    def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
+        A = X / self.length_scale
+        B = None if Z is None else Z / self.length_scale
+        squared = squared_distances(A, B)
+        K, slope = self._profile(squared)
+
+        def pullback(G: np.ndarray) -> np.ndarray:
+            # dK/dlog l_d = -2 g'(r^2) (x_d - z_d)^2 / l_d^2
+            own: dict[str, float | np.ndarray] = dict(self._shape_gradient(G, squared))
+            W = G * slope
+            if np.ndim(self.length_scale):
+                if B is None:
+                    np.fill_diagonal(W, 0.0)
+                own["length_scale"] = _scale_gradient(W, A, B)
+            else:
+                own["length_scale"] = np.vdot(W, squared)
+            return self._collect(own)
+
+        return K, pullback
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        return np.ones(len(X))
+
+    def bind(
+        self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None
+    ) -> Kernel:
+        return expand_ard(self, "length_scale", self.ard, X.shape[1])
+
+    def relevance(self, n_features: int) -> np.ndarray:
+        return np.broadcast_to(1.0 / np.square(self.length_scale), (n_features,)).copy()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RBF(Stationary):
+    """exp(-r^2 / 2), the squared exponential. GR06 write it with phi_d = 1 / (2 length_scale_d^2)."""
+
+    def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        K = np.exp(-0.5 * squared)
+        return K, K
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matern(Stationary):
+    """Matern kernel with nu = 0.5 (Ornstein-Uhlenbeck), 1.5 or 2.5."""
+
+    nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise ValueError(f"Matern: nu must be 0.5, 1.5 or 2.5 (RBF is the limit), got {self.nu!r}")
+
+    def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        r = np.sqrt(2.0 * self.nu * squared)
+        decay = np.exp(-r)
+        if self.nu == 0.5:
+            # The slope is infinite at r = 0, where it meets a zero difference.
+            slope = np.divide(decay, r, out=np.zeros_like(r), where=r > 0)
+            return decay, slope
+        if self.nu == 1.5:
+            return (1.0 + r) * decay, 3.0 * decay
+        return (1.0 + r + r * r / 3.0) * decay, 5.0 / 3.0 * (1.0 + r) * decay
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RationalQuadratic(Stationary):
+    """(1 + r^2 / (2 alpha))^-alpha: a scale mixture of RBF kernels."""
+
+    alpha: float = 1.0
+    domains: ClassVar = {"length_scale": POSITIVE, "alpha": POSITIVE}
+
+    def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        log_base = np.log1p(squared / (2.0 * self.alpha))
+        return np.exp(-self.alpha * log_base), np.exp(-(self.alpha + 1.0) * log_base)
+
+    def _shape_gradient(self, G: np.ndarray, squared: np.ndarray) -> dict[str, float]:
+        ratio = squared / (2.0 * self.alpha)
+        log_base = np.log1p(ratio)
+        derivative = np.exp(-self.alpha * log_base) * (ratio / (1.0 + ratio) - log_base)
+        return {"alpha": self.alpha * float(np.vdot(G, derivative))}

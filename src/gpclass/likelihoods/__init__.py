@@ -1,0 +1,11 @@
+"""What was observed, given the latent functions."""
+
+from .base import Likelihood
+from .gaussian import Gaussian
+from .logit import Logit
+from .multinomial_probit import MultinomialProbit
+from .ordered_probit import OrderedProbit
+from .probit import Probit
+from .softmax import Softmax
+
+__all__ = ["Gaussian", "Likelihood", "Logit", "MultinomialProbit", "OrderedProbit", "Probit", "Softmax"]

@@ -1,0 +1,53 @@
+"""Gaussian noise, for regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ..parameters import POSITIVE, REAL
+from ..special import log_phi
+from .base import Likelihood
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaussian(Likelihood):
+    """y = f + bias + noise, noise ~ N(0, variance). The bias is fixed unless freed: estimators centre y."""
+
+    variance: float = 1.0
+    bias: float = 0.0
+    fixed: bool | str | tuple[str, ...] = field(default=("bias",), kw_only=True)
+    domains: ClassVar = {"variance": POSITIVE, "bias": REAL}
+
+    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return self.tilted(y, f, np.zeros_like(f))[0]
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
+        return log_prob, first, second[:, :, None]
+
+    def tilted(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        total = self.variance + var
+        residual = np.asarray(y, dtype=float)[:, None] - mean - self.bias
+        log_z = log_phi(residual / np.sqrt(total)) - 0.5 * np.log(total)
+        return log_z[:, 0], residual / total, -1.0 / total
+
+    def tilted_gradient(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        _, first, second = self.tilted(y, mean, var)
+        # Noise and belief add up, so d/dvariance = d/dvar = (second + first^2) / 2.
+        by_variance = 0.5 * np.sum(second + first**2)
+        return self._collect({"variance": self.variance * by_variance, "bias": first.sum()})
+
+    def expected_log_prob(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        return self.log_prob(y, mean) - 0.5 * var[:, 0] / self.variance
+
+    def predict(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        """Mean and variance of a new target, (n, 2)."""
+        return np.stack([mean[:, 0] + self.bias, var[:, 0] + self.variance], axis=1)
+
+    def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("Gaussian targets are numbers, not labels; use predict")

@@ -1,0 +1,30 @@
+"""Binary labels through the logistic function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from .base import Likelihood, signs
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Logit(Likelihood):
+    """P(y = 1 | f) = 1 / (1 + exp(-f)) (WB98); Gaussian averages by quadrature."""
+
+    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return log_expit(signs(y) * f)[:, 0]
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        s = signs(y)
+        second = -expit(f) * expit(-f)
+        return self.log_prob(y, f), s * expit(-s * f), second[:, :, None]
+
+    def curvature(
+        self, y: np.ndarray, f: np.ndarray
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        d = np.maximum(expit(f) * expit(-f), 1e-300)
+        return d, lambda cotangent: cotangent * (1.0 - 2.0 * expit(f))

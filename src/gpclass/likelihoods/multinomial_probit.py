@@ -1,0 +1,43 @@
+"""Class labels as the largest of K noisy latent values (GR06 section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import cone
+from ..curvature import product_form
+from .base import Likelihood
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MultinomialProbit(Likelihood):
+    """y = argmax_k (f_k + noise_k) with independent noise_k ~ N(0, 1); all integrals by ``gpclass.cone``."""
+
+    def n_latent(self, n_classes: int) -> int:
+        return n_classes
+
+    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return cone.log_z(y, f)
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return cone.derivatives(y, f)
+
+    def curvature(
+        self, y: np.ndarray, f: np.ndarray
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        d, pull = product_form(-cone.tilted(y, f)[2])
+        return d, lambda cotangent: cone.curvature_pullback(y, f, pull(cotangent))
+
+    def augment(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return f + cone.gradient(y, f)[1]
+
+    def tilted(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return cone.tilted(y, mean, var)
+
+    def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        return cone.log_proba(mean, var)

@@ -1,0 +1,65 @@
+"""Binary labels through the normal distribution function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ..parameters import POSITIVE, REAL
+from ..special import hazard, log_Phi
+from .base import Likelihood, signs
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Probit(Likelihood):
+    """P(y = 1 | f) = Phi((f + bias) / sqrt(variance)): the sign of f + bias + noise.
+
+    Both parameters are fixed unless freed: a kernel's amplitude and a Constant kernel can play their parts.
+    """
+
+    bias: float = 0.0
+    variance: float = 1.0
+    fixed: bool | str | tuple[str, ...] = field(default=("bias", "variance"), kw_only=True)
+    domains: ClassVar = {"bias": REAL, "variance": POSITIVE}
+
+    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return log_Phi(signs(y) * (f + self.bias) / np.sqrt(self.variance))[:, 0]
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
+        return log_prob, first, second[:, :, None]
+
+    def curvature(
+        self, y: np.ndarray, f: np.ndarray
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        slope = signs(y) / np.sqrt(self.variance)
+        z = slope * (f + self.bias)
+        h = hazard(z)
+        # d = h (z + h) / variance, dh/dz = -h (z + h)
+        d = np.maximum(h * (z + h) / self.variance, 1e-300)
+        log_slope = slope * ((1.0 - h * (z + h)) / (z + h) - (z + h))
+        return d, lambda cotangent: cotangent * log_slope
+
+    def augment(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """GR06 section 4.4.1; the auxiliary has unit variance, so this needs variance = 1."""
+        return f + self.tilted(y, f, np.zeros_like(f))[1]
+
+    def tilted(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        slope = signs(y) / np.sqrt(self.variance + var)
+        z = slope * (mean + self.bias)
+        h = hazard(z)
+        return log_Phi(z)[:, 0], slope * h, -(slope**2) * h * (z + h)
+
+    def tilted_gradient(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        _, first, second = self.tilted(y, mean, var)
+        by_variance = 0.5 * np.sum(second + first**2)
+        return self._collect({"bias": first.sum(), "variance": self.variance * by_variance})
+
+    def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        z = ((mean + self.bias) / np.sqrt(self.variance + var))[:, 0]
+        return np.stack([log_Phi(-z), log_Phi(z)], axis=1)

@@ -1,0 +1,101 @@
+"""Cholesky factors with one jitter rule, and the solves and determinants made from them.
+
+A shared kernel gives one matrix (n, n) for all latent functions, ``PerClass`` a stack (C, n, n). The functions here
+take either, so that engines factorise once whenever the algebra allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numba
+import numpy as np
+from scipy.linalg import LinAlgError, lapack, solve_triangular
+from threadpoolctl import ThreadpoolController
+
+#: Relative to the mean of the diagonal. The first that factorises is used.
+JITTER_LADDER = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+
+#: Below this many rows several BLAS threads cost more than they give.
+SMALL = 600
+_blas = ThreadpoolController().select(user_api="blas")
+
+
+def one_thread() -> AbstractContextManager:
+    """BLAS on one thread. NumPy and SciPy bring a pool each, and on small matrices those pools fight for the cores."""
+    return _blas.limit(limits=1)
+
+
+def suited_threads(n: int) -> AbstractContextManager:
+    """One BLAS thread for small matrices, as many as there are for large ones."""
+    return one_thread() if n < SMALL else nullcontext()
+
+
+def for_each_class(work: Callable[[int], Any], n_classes: int) -> list[Any]:
+    """[work(0), work(1), ...], the classes shared out over threads with BLAS on one thread each."""
+    threads = min(n_classes, numba.config.NUMBA_NUM_THREADS)
+    if threads <= 1:
+        return [work(c) for c in range(n_classes)]
+    with one_thread(), ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, range(n_classes)))
+
+
+def cholesky(A: np.ndarray) -> np.ndarray:
+    """Lower Cholesky factor of A or of every matrix of a stack, climbing the jitter ladder when needed."""
+    if A.ndim == 3:
+        return np.stack([cholesky(matrix) for matrix in A])
+    if not np.all(np.isfinite(A)):
+        raise LinAlgError("expected a finite matrix to factorise, got NaN or infinity in it")
+    scale = float(np.mean(np.diag(A)))
+    for jitter in JITTER_LADDER:
+        # Fortran order and overwrite save a copy; clean zeroes the upper triangle.
+        work = np.array(A, dtype=float, order="F")
+        if jitter:
+            work[np.diag_indices_from(work)] += jitter * scale
+        L, info = lapack.dpotrf(work, lower=1, clean=1, overwrite_a=1)
+        if info == 0:
+            return L
+    smallest = np.linalg.eigvalsh(A)[0]
+    raise LinAlgError(
+        f"expected a positive definite matrix, got one with smallest eigenvalue {smallest:.6g} "
+        f"and mean diagonal {scale:.6g}; jitter of {JITTER_LADDER[-1]:g} of the diagonal did not mend it"
+    )
+
+
+def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """(L L')^-1 B; column c of B belongs to matrix c where L is a stack."""
+    if L.ndim == 3:
+        return np.stack([solve(factor, B[:, c]) for c, factor in enumerate(L)], axis=1)
+    solution, info = lapack.dpotrs(L, B, lower=1)
+    if info != 0:
+        raise LinAlgError(f"dpotrs: argument {-info} is not valid")
+    return solution.reshape(B.shape)
+
+
+def half_solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """L^-1 B for one factor."""
+    return solve_triangular(L, B, lower=True, check_finite=False)
+
+
+def inverse(L: np.ndarray) -> np.ndarray:
+    """(L L')^-1 as a full symmetric matrix."""
+    if L.ndim == 3:
+        return np.stack([inverse(factor) for factor in L])
+    lower, info = lapack.dpotri(L, lower=1)
+    if info != 0:
+        raise LinAlgError(f"dpotri: the factor has a zero at position {info}")
+    full = np.tril(lower)
+    return full + np.tril(full, -1).T
+
+
+def log_det(L: np.ndarray) -> float | np.ndarray:
+    """log |L L'|, one value for each matrix of a stack."""
+    return 2.0 * np.log(np.diagonal(L, axis1=-2, axis2=-1)).sum(axis=-1)
+
+
+def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A B, column c by column c where A is a stack."""
+    return A @ B if A.ndim == 2 else np.einsum("cij,jc->ic", A, B)

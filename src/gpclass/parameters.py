@@ -1,0 +1,261 @@
+"""Named parameters, and the one flat vector theta that optimisers and samplers see.
+
+Kernels and likelihoods are frozen dataclasses. Each lists its parameters by natural name; ``theta`` is
+always the *unconstrained* vector (the logarithm of positive parameters, real ones as they are) of those
+that are not fixed. A composite puts its own parameters first, then those of its children in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+POSITIVE, REAL = "positive", "real"
+_DEFAULT_BOUNDS = {POSITIVE: (1e-5, 1e5), REAL: (-np.inf, np.inf)}
+
+
+class Parameter(NamedTuple):
+    """One parameter as a reader wants to see it: natural value and bounds."""
+
+    value: float | np.ndarray
+    bounds: tuple[float, float]
+    fixed: bool
+    domain: str
+
+
+@dataclass(frozen=True, eq=False)
+class Parameterised:
+    """Base of everything that has a theta.
+
+    Parameters
+    ----------
+    bounds : mapping of parameter name to (low, high) in natural units
+        Default (1e-5, 1e5) for positive parameters, unbounded for real ones.
+    fixed : name, names, or True for all of them
+        Fixed parameters keep their value and do not appear in ``theta``.
+    """
+
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, kw_only=True)
+    fixed: bool | str | tuple[str, ...] = field(default=(), kw_only=True)
+
+    #: parameter name -> domain, in the order of theta
+    domains: ClassVar[Mapping[str, str]] = {}
+
+    def __post_init__(self) -> None:
+        fixed: Any = self.fixed
+        if isinstance(fixed, (bool, np.bool_)):
+            fixed = tuple(self.domains) if fixed else ()
+        elif isinstance(fixed, str):
+            fixed = (fixed,)
+        object.__setattr__(self, "fixed", tuple(fixed))
+        object.__setattr__(self, "bounds", dict(self.bounds))
+        for name in (*self.fixed, *self.bounds):  # type: ignore[misc]
+            if name not in self.domains:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; expected one of {list(self.domains)}"
+                )
+        for name in self.domains:
+            object.__setattr__(self, name, self._checked(name, getattr(self, name)))
+
+    def _checked(self, name: str, value: Any) -> float | np.ndarray:
+        """A natural value as a float or a read-only vector, inside its domain and bounds."""
+        label = f"{type(self).__name__}: {name}"
+        try:
+            array = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"{label} must be a number or a vector of numbers, got {value!r}") from None
+        if array.ndim > 1 or not np.all(np.isfinite(array)):
+            raise ValueError(f"{label} must be a finite number or vector, got {value!r}")
+        if self.domains[name] == POSITIVE and np.any(array <= 0):
+            raise ValueError(f"{label} must be positive, got {value!r}")
+        low, high = self._bounds_of(name)
+        if not low <= high:
+            raise ValueError(f"{label} has bounds ({low}, {high}); expected low <= high")
+        if self.domains[name] == POSITIVE and low <= 0:
+            raise ValueError(f"{label} is positive, so its lower bound must be too; got {low}")
+        # One unit in the twelfth digit of slack: theta -> exp -> log is not exact at a bound.
+        slack = 1e-12
+        outside = np.any(array < low - slack * abs(low)) or np.any(array > high + slack * abs(high))
+        if name not in self.fixed and outside:  # type: ignore[operator]
+            raise ValueError(
+                f"{label} = {value!r} is outside its bounds ({low:g}, {high:g}); "
+                f"change the value, pass bounds={{{name!r}: (low, high)}}, or fix it with fixed={name!r}"
+            )
+        if array.ndim == 0:
+            return float(array)
+        array.setflags(write=False)
+        return array
+
+    def _bounds_of(self, name: str) -> tuple[float, float]:
+        low, high = self.bounds.get(name, _DEFAULT_BOUNDS[self.domains[name]])
+        return float(low), float(high)
+
+    # ---- the tree of children; leaves have none -----------------------------------------------------
+
+    @property
+    def children(self) -> tuple[Parameterised, ...]:
+        return ()
+
+    def _with_children(self, children: Sequence[Any]) -> Self:
+        return self
+
+    def _child_labels(self) -> list[str]:
+        """Prefix of each child's parameter names; '' adds none."""
+        return ["" for _ in self.children]
+
+    # ---- named access -------------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """All parameters by (dotted) name, with bounds and whether they are fixed."""
+        found = {
+            name: Parameter(getattr(self, name), self._bounds_of(name), name in self.fixed, domain)  # type: ignore[operator]
+            for name, domain in self.domains.items()
+        }
+        for label, child in zip(self._child_labels(), self.children, strict=True):
+            for name, parameter in child.parameters.items():
+                found[f"{label}.{name}" if label else name] = parameter
+        return found
+
+    @property
+    def params(self) -> dict[str, float | np.ndarray]:
+        """Natural values by name."""
+        return {name: parameter.value for name, parameter in self.parameters.items()}
+
+    def with_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> Self:
+        """A copy with some parameters changed by natural name: ``k.with_params({"rbf.length_scale": 2})``."""
+        wanted = {**(params or {}), **named}
+        unknown = [name for name in wanted if name not in self.parameters]
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}; expected one of {list(self.params)}"
+            )
+        own = {name: value for name, value in wanted.items() if name in self.domains}
+        changed = replace(self, **own)
+        if not self.children:
+            return changed
+        children = []
+        for label, child in zip(self._child_labels(), self.children, strict=True):
+            prefix = f"{label}." if label else ""
+            theirs = {
+                name[len(prefix) :]: value
+                for name, value in wanted.items()
+                if name not in own and name.startswith(prefix)
+            }
+            children.append(child.with_params(theirs))
+        return changed._with_children(children)
+
+    def fix(self, *names: str) -> Self:
+        """A copy with these parameters fixed (all of them when no name is given)."""
+        return self._with_fixed(names, True)
+
+    def free(self, *names: str) -> Self:
+        """A copy with these parameters free again (all of them when no name is given)."""
+        return self._with_fixed(names, False)
+
+    def _with_fixed(self, names: tuple[str, ...], fixed: bool) -> Self:
+        unknown = [name for name in names if name not in self.parameters]
+        if unknown:
+            raise ValueError(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}; expected one of {list(self.params)}"
+            )
+        wanted = set(names or self.parameters)
+        own = [name for name in self.domains if (fixed if name in wanted else name in self.fixed)]  # type: ignore[operator]
+        changed = replace(self, fixed=tuple(own))
+        if not self.children:
+            return changed
+        children = []
+        for label, child in zip(self._child_labels(), self.children, strict=True):
+            prefix = f"{label}." if label else ""
+            theirs = tuple(
+                name for name in child.parameters if prefix + name in wanted - set(self.domains)
+            )
+            children.append(child._with_fixed(theirs, fixed) if theirs else child)
+        return changed._with_children(children)
+
+    # ---- the flat vector ----------------------------------------------------------------------------
+
+    def _free(self) -> list[str]:
+        return [name for name in self.domains if name not in self.fixed]  # type: ignore[operator]
+
+    def _collect(self, own: Mapping[str, Any], children: Sequence[np.ndarray] = ()) -> np.ndarray:
+        """Gradient pieces in theta's order: own free parameters, then the children."""
+        pieces = [np.atleast_1d(own[name]) for name in self._free()] + list(children)
+        return np.concatenate(pieces) if pieces else np.zeros(0)
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Unconstrained values of the free parameters."""
+        own = {
+            name: np.log(getattr(self, name)) if self.domains[name] == POSITIVE else getattr(self, name)
+            for name in self._free()
+        }
+        return self._collect(own, [child.theta for child in self.children])
+
+    @property
+    def theta_bounds(self) -> np.ndarray:
+        """Bounds of theta, one (low, high) row for each entry."""
+        rows = []
+        for name in self._free():
+            low, high = self._bounds_of(name)
+            row = (np.log(low), np.log(high)) if self.domains[name] == POSITIVE else (low, high)
+            rows.append(np.tile(row, (np.size(getattr(self, name)), 1)))
+        rows += [child.theta_bounds for child in self.children]
+        return np.concatenate(rows) if rows else np.zeros((0, 2))
+
+    @property
+    def theta_names(self) -> list[str]:
+        """A readable name for each entry of theta, ``name`` or ``name[j]``."""
+        names = []
+        for name, parameter in self.parameters.items():
+            if not parameter.fixed:
+                size = np.size(parameter.value)
+                names += [name] if np.ndim(parameter.value) == 0 else [f"{name}[{j}]" for j in range(size)]
+        return names
+
+    def with_theta(self, theta: Any) -> Self:
+        """A copy whose free parameters have these unconstrained values."""
+        theta = np.asarray(theta, dtype=float)
+        expected = self.theta.shape
+        if theta.shape != expected:
+            raise ValueError(f"{type(self).__name__}: expected theta of shape {expected}, got {theta.shape}")
+        own: dict[str, Any] = {}
+        start = 0
+        for name in self._free():
+            old = getattr(self, name)
+            piece = theta[start : start + np.size(old)]
+            start += np.size(old)
+            if self.domains[name] == POSITIVE:
+                piece = np.clip(np.exp(piece), *self._bounds_of(name))
+            own[name] = piece.copy() if np.ndim(old) else float(piece[0])
+        changed = replace(self, **own)
+        if not self.children:
+            return changed
+        children = []
+        for child in self.children:
+            size = child.theta.size
+            children.append(child.with_theta(theta[start : start + size]))
+            start += size
+        return changed._with_children(children)
+
+    # ---- value semantics ----------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        shown = []
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name in ("bounds", "fixed") and not value:
+                continue
+            if isinstance(value, np.ndarray):
+                value = value.tolist()
+            shown.append(f"{item.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))

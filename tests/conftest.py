@@ -1,0 +1,56 @@
+"""Shared data and helpers of the tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def shared_folder(name: str) -> Path:
+    """A folder of benchmark files beside the project, or a skip that says what is missing."""
+    chosen = os.environ.get("GPCLASS_DATA") if name == "data" else None
+    folder = Path(chosen) if chosen else SHARED / name
+    if not folder.is_dir():
+        pytest.skip(f"needs the shared folder {name!r} beside the project (or GPCLASS_DATA for data)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def golden():
+    folder = shared_folder("golden")
+    return lambda name: dict(np.load(folder / f"{name}.npz"))
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    folder = shared_folder("data")
+
+    def load(name):
+        stored = np.load(folder / f"{name}.npz", allow_pickle=False)
+        return stored["X"].astype(float), stored["y"]
+
+    return load
+
+
+def central_difference(function, x, step=1e-3):
+    """Fourth-order central differences of a scalar or array function in every entry of x, first axis x's."""
+    x = np.asarray(x, dtype=float)
+    slopes = []
+    for index in np.ndindex(x.shape):
+        e = np.zeros_like(x)
+        e[index] = step
+        near = np.asarray(function(x + e)) - function(x - e)
+        far = np.asarray(function(x + 2 * e)) - function(x - 2 * e)
+        slopes.append((8.0 * near - far) / (12.0 * step))
+    return np.array(slopes).reshape(*x.shape, *np.shape(slopes[0]))
+
+
+def relative_error(actual, expected):
+    """Largest difference relative to the largest expected entry."""
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    return np.max(np.abs(actual - expected)) / max(np.max(np.abs(expected)), 1e-300)

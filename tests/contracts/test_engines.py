@@ -1,0 +1,226 @@
+"""One suite for every engine: exact where it must be, gradients, warm starts, refusals."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from gpclass import cone
+from gpclass.inference import VB, Exact
+from gpclass.inference.determinant import coupled_log_det
+from gpclass.kernels import RBF, Linear, Matern, PerClass
+from gpclass.likelihoods import Gaussian, Logit, MultinomialProbit, Probit, Softmax
+from gpclass.posteriors import GaussianPosterior
+
+from ..conftest import central_difference, relative_error
+
+KERNEL = 4.0 * RBF(1.1)
+
+
+def _data(n, n_classes, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    score = X @ rng.normal(size=(2, n_classes)) + 0.5 * rng.normal(size=(n, n_classes))
+    return X, score.argmax(axis=1)
+
+
+CASES = {
+    "exact": (Exact(), Gaussian(0.3, 0.2, fixed=()), 1, KERNEL),
+    "vb_binary": (VB(), Probit(), 1, KERNEL),
+    "vb_binary_bound": (VB(objective="bound"), Probit(), 1, KERNEL),
+    "vb_two": (VB(), MultinomialProbit(), 2, KERNEL),
+    "vb_three": (VB(), MultinomialProbit(), 3, KERNEL),
+    "vb_three_bound": (VB(objective="bound"), MultinomialProbit(), 3, KERNEL),
+    "vb_five": (VB(), MultinomialProbit(), 5, 30.0 * RBF([0.8, 1.9])),
+    "vb_large_amplitude": (VB(), MultinomialProbit(), 3, 1000.0 * RBF(1.1)),
+    "vb_per_class": (VB(), MultinomialProbit(), 3, PerClass((KERNEL, 2.0 * Matern(0.7), RBF(0.5) + Linear()))),
+    "vb_per_class_bound": (
+        VB(objective="bound"),
+        MultinomialProbit(),
+        3,
+        PerClass((KERNEL, 2.0 * Matern(0.7), RBF(0.5) + Linear())),
+    ),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    engine, likelihood, C, kernel = CASES[request.param]
+    X, y = _data(25, max(C, 2))
+    return engine, likelihood, C, kernel, X, y.astype(float) if isinstance(likelihood, Gaussian) else y
+
+
+def test_gradient_agrees_with_differences(case):
+    engine, likelihood, C, kernel, X, y = case
+    K, pullback = kernel.vjp(X)
+    fit = engine(K, y, likelihood, C, gradient=True)
+    assert fit.info.converged
+
+    def objective(theta):
+        split = kernel.theta.size
+        moved = likelihood.with_theta(theta[split:])
+        return engine(kernel.with_theta(theta[:split])(X), y, moved, C).objective
+
+    theta = np.concatenate([kernel.theta, likelihood.theta])
+    actual = np.concatenate([pullback(fit.dK), fit.dlikelihood])
+    assert relative_error(actual, central_difference(objective, theta)) < 1e-6
+
+
+def test_warm_start_ends_in_the_same_place(case):
+    engine, likelihood, C, kernel, X, y = case
+    K = kernel(X)
+    cold = engine(K, y, likelihood, C)
+    other = engine(kernel.with_theta(kernel.theta + 0.3)(X), y, likelihood, C)
+    warm = engine(K, y, likelihood, C, init=other.weights.alpha)
+    np.testing.assert_allclose(warm.weights.alpha, cold.weights.alpha, atol=1e-9)
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-10)
+
+
+def test_posterior_at_the_training_rows(case):
+    engine, likelihood, C, kernel, X, y = case
+    K = kernel(X)
+    posterior = GaussianPosterior(kernel, X, engine(K, y, likelihood, C).weights)
+    latent, joint = posterior.latent(X), posterior.joint(X)
+    np.testing.assert_allclose(latent.mean, joint.mean, rtol=1e-10)
+    np.testing.assert_allclose(latent.cov, np.stack([np.diag(c) for c in joint.cov], axis=1), rtol=1e-7)
+    noise = likelihood.variance if isinstance(likelihood, Gaussian) else 1.0
+    for c in range(C):
+        prior = K if K.ndim == 2 else K[c]
+        expected = prior - prior @ np.linalg.solve(prior + noise * np.eye(len(X)), prior)
+        np.testing.assert_allclose(joint.cov[c], expected, atol=1e-8)
+
+
+def test_exact_evidence_and_mean_are_the_textbook_ones():
+    X, y = _data(12, 2)
+    y = y + 0.1 * np.arange(12)
+    K = KERNEL(X)
+    fit = Exact()(K, y, Gaussian(0.3, 0.2))
+    S = K + 0.3 * np.eye(12)
+    assert fit.log_evidence == pytest.approx(multivariate_normal(np.full(12, 0.2), S).logpdf(y), rel=1e-10)
+    np.testing.assert_allclose(fit.weights.alpha[:, 0], np.linalg.solve(S, y - 0.2), rtol=1e-8)
+
+
+class TestVariationalBayes:
+    def test_fixed_point_of_the_published_iteration(self):
+        X, y = _data(30, 3)
+        K = KERNEL(X)
+        newton = VB()(K, y, MultinomialProbit(), 3)
+        plain = VB(solver="plain", max_iter=5000, tol=1e-11)(K, y, MultinomialProbit(), 3)
+        np.testing.assert_allclose(newton.weights.alpha, plain.weights.alpha, atol=1e-8)
+        # K^-1 m = p(m)
+        p = cone.gradient(y, K @ newton.weights.alpha)[1]
+        np.testing.assert_allclose(newton.weights.alpha, p, atol=1e-9)
+        assert newton.info.n_iter < 15 < plain.info.n_iter
+
+    @pytest.mark.parametrize("solver", ["newton", "plain"])
+    @pytest.mark.parametrize("amplitude", [1.0, 100.0])
+    def test_bound_never_falls(self, solver, amplitude):
+        X, y = _data(30, 3)
+        fit = VB(solver=solver, max_iter=60)((amplitude * RBF(1.0))(X), y, MultinomialProbit(), 3)
+        assert np.diff(fit.info.trace).min() > -1e-10
+        assert fit.log_evidence == fit.info.trace[-1]
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_bound_is_below_the_closed_form_evidence_of_two_and_three_rows(self, seed):
+        # Z = 1/4 + asin(r) / 2 pi for two labels, 1/8 + sum asin(r_ij) / 4 pi for three.
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(3, 2)), rng.integers(2, size=3)
+        K = (float(rng.uniform(0.5, 50)) * RBF(1.0))(X)
+        sign = 2 * y - 1
+        r = np.outer(sign, sign) * K / np.sqrt(np.outer(1 + np.diag(K), 1 + np.diag(K)))
+        two = np.log(0.25 + np.arcsin(r[0, 1]) / (2 * np.pi))
+        three = np.log(0.125 + (np.arcsin(r[0, 1]) + np.arcsin(r[0, 2]) + np.arcsin(r[1, 2])) / (4 * np.pi))
+        for n, exact in ((2, two), (3, three)):
+            fit = VB()(K[:n, :n], y[:n], Probit(), 1)
+            assert fit.log_evidence < exact
+            # The same two classes with a latent function each, of half the variance: the same model.
+            joint = VB()(K[:n, :n] / 2 + 0.0, y[:n], MultinomialProbit(), 2)
+            assert joint.log_evidence < 0.0
+
+    @pytest.mark.parametrize("amplitude", [1.0, 10.0])
+    def test_bound_is_below_the_brute_force_evidence_of_five_rows(self, amplitude):
+        X, y = _data(5, 3, seed=2)
+        K = (amplitude * RBF(1.0))(X)
+        rng = np.random.default_rng(0)
+        draws = np.einsum("ij,sjc->sic", np.linalg.cholesky(K + 1e-12 * np.eye(5)), rng.normal(size=(60_000, 5, 3)))
+        log_prob = cone.log_z(np.tile(y, 60_000), draws.reshape(-1, 3)).reshape(-1, 5).sum(axis=1)
+        probability = np.exp(log_prob)
+        exact, error = probability.mean(), probability.std() / np.sqrt(60_000)
+        fit = VB()(K, y, MultinomialProbit(), 3)
+        assert fit.log_evidence < np.log(exact - 4 * error)
+        # And the Laplace evidence at the same mode is close to the truth.
+        assert fit.objective == pytest.approx(np.log(exact), abs=0.25)
+
+    def test_shared_kernel_is_the_same_model_as_equal_kernels(self):
+        X, y = _data(30, 4)
+        shared, separate = KERNEL, PerClass(KERNEL).bind(X, 4)
+        one = VB()(shared(X), y, MultinomialProbit(), 4, gradient=True)
+        many = VB()(separate(X), y, MultinomialProbit(), 4, gradient=True)
+        np.testing.assert_allclose(one.weights.alpha, many.weights.alpha, atol=1e-10)
+        assert one.log_evidence == pytest.approx(many.log_evidence, rel=1e-12)
+        assert one.objective == pytest.approx(many.objective, rel=1e-10)
+        np.testing.assert_allclose(one.dK, many.dK.sum(axis=0), atol=1e-9)
+
+    def test_laplace_evidence_is_the_dense_determinant_for_three_classes(self):
+        X, y = _data(20, 3)
+        K = (50.0 * RBF(1.3))(X)
+        fit = VB()(K, y, MultinomialProbit(), 3)
+        m = K @ fit.weights.alpha
+        log_prob, _, hessian = cone.derivatives(y, m)
+        W = np.block([[np.diag(-hessian[:, a, b]) for b in range(3)] for a in range(3)])
+        log_det = np.linalg.slogdet(np.eye(60) + W @ np.kron(np.eye(3), K))[1]
+        dense = log_prob.sum() - 0.5 * np.sum(m * fit.weights.alpha) - 0.5 * log_det
+        assert fit.objective == pytest.approx(dense, abs=1e-4)
+
+    @pytest.mark.parametrize("amplitude", [1.0, 1e3, 1e5])
+    def test_converges_at_any_amplitude(self, amplitude):
+        X, y = _data(60, 5)
+        fit = VB()((amplitude * RBF(0.7))(X), y, MultinomialProbit(), 5, gradient=True)
+        assert fit.info.converged
+        assert np.all(np.isfinite(fit.dK))
+
+    def test_contradicting_duplicates_are_fine(self):
+        X = np.zeros((6, 2))
+        fit = VB()(KERNEL(X), np.array([0, 0, 1, 1, 2, 2]), MultinomialProbit(), 3)
+        np.testing.assert_allclose(fit.weights.alpha.sum(axis=0), 0.0, atol=1e-8)
+
+    @pytest.mark.parametrize("likelihood", [Logit(), Softmax()])
+    def test_refuses_likelihoods_without_auxiliaries(self, likelihood):
+        with pytest.raises(TypeError, match=f"VB inference needs a likelihood with augment; {type(likelihood).__name__}"):
+            VB()(np.eye(4), np.array([0, 1, 0, 1]), likelihood, likelihood.n_latent(2))
+
+    def test_refuses_other_noise_and_unknown_settings(self):
+        with pytest.raises(ValueError, match="unit variance"):
+            VB()(np.eye(2), np.array([0, 1]), Probit(0.0, 2.0), 1)
+        with pytest.raises(ValueError, match="solver must be one of"):
+            VB(solver="fast")
+        with pytest.raises(TypeError, match="Gaussian"):
+            Exact()(np.eye(2), np.array([0, 1]), Probit())
+
+
+class TestCoupledDeterminant:
+    @pytest.mark.parametrize(("C", "stacked"), [(1, False), (3, False), (4, True)])
+    def test_value_and_gradients(self, C, stacked):
+        rng = np.random.default_rng(C)
+        X = rng.normal(size=(7, 2))
+        K = np.stack([(2.0 * RBF(0.5 + c))(X) for c in range(C)]) if stacked else KERNEL(X)
+        d = rng.gamma(1.0, 1.0, size=(7, C))
+        value, by_K, by_log_d = coupled_log_det(K, d, gradient=True)
+
+        def dense(K, d):
+            W = np.zeros((7 * C, 7 * C))
+            for a in range(C):
+                for b in range(C):
+                    block = d[:, a] * (a == b) - (d[:, a] * d[:, b] / d.sum(1) if C > 1 else 0.0)
+                    W[7 * a : 7 * a + 7, 7 * b : 7 * b + 7] = np.diag(block)
+            prior = np.zeros_like(W)
+            for c in range(C):
+                prior[7 * c : 7 * c + 7, 7 * c : 7 * c + 7] = K[c] if stacked else K
+            return np.linalg.slogdet(np.eye(7 * C) + W @ prior)[1]
+
+        assert value == pytest.approx(dense(K, d), rel=1e-10)
+        numeric = central_difference(lambda t: dense(K, np.exp(t)), np.log(d))
+        assert relative_error(by_log_d, numeric) < 1e-8
+        direction = rng.normal(size=K.shape)
+        direction = direction + np.swapaxes(direction, -1, -2)
+        slope = central_difference(lambda s: dense(K + s * direction, d), np.zeros(()))
+        assert np.sum(by_K * direction) == pytest.approx(float(slope), rel=1e-8)

@@ -1,0 +1,263 @@
+"""One suite for every kernel: values, shapes, gradients, naming."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from gpclass.kernels import (
+    MLP,
+    RBF,
+    Constant,
+    Linear,
+    Matern,
+    PerClass,
+    Polynomial,
+    Precomputed,
+    RationalQuadratic,
+    Scaled,
+    View,
+    White,
+    from_sklearn,
+)
+
+from ..conftest import central_difference, relative_error
+
+D = 3
+VECTOR = np.array([0.6, 1.3, 2.1])
+KERNELS = {
+    "rbf": RBF(1.3),
+    "rbf_ard": RBF(VECTOR),
+    "ou": Matern(1.3, nu=0.5),
+    "ou_ard": Matern(VECTOR, nu=0.5),
+    "matern32": Matern(0.8, nu=1.5),
+    "matern32_ard": Matern(VECTOR, nu=1.5),
+    "matern52": Matern(0.8, nu=2.5),
+    "matern52_ard": Matern(VECTOR, nu=2.5),
+    "ratquad": RationalQuadratic(1.1, alpha=0.7),
+    "ratquad_ard": RationalQuadratic(VECTOR, alpha=2.0),
+    "linear": Linear(0.7),
+    "linear_ard": Linear(VECTOR),
+    "polynomial": Polynomial(0.5, bias_variance=0.8, degree=3),
+    "polynomial_ard": Polynomial(VECTOR, bias_variance=0.8, degree=2),
+    "mlp": MLP(0.9, bias_variance=0.4),
+    "mlp_ard": MLP(VECTOR, bias_variance=1.4),
+    "constant": Constant(0.6),
+    "white": White(0.3),
+    "scaled": 2.5 * RBF(VECTOR),
+    "sum": 2.0 * RBF(0.9) + Linear(VECTOR) + White(0.1),
+    "product": RBF(0.9) * Linear(0.4) * Matern(1.1),
+    "view": View(RBF([0.5, 1.5]), [0, 2]),
+    "partly_fixed": 2.0 * RationalQuadratic(1.2, alpha=0.9, fixed="alpha"),
+    "nested": 1.5 * (RBF(1.0) + 0.3 * View(Linear(1.0), slice(1, 3))),
+}
+
+
+@pytest.fixture(params=KERNELS, scope="module")
+def kernel(request):
+    return KERNELS[request.param]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(9, D)), rng.normal(size=(6, D)), rng
+
+
+def test_matrix_is_a_covariance(kernel, rows):
+    X, Z, _ = rows
+    K = kernel(X)
+    assert K.shape == (9, 9)
+    np.testing.assert_allclose(K, K.T, atol=1e-12)
+    assert np.linalg.eigvalsh(K)[0] > -1e-10
+    np.testing.assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-12)
+    np.testing.assert_allclose(kernel(Z, X), kernel(X, Z).T, atol=1e-13)
+
+
+def test_cross_matrix_agrees_with_the_matrix_of_all_rows(kernel, rows):
+    X, Z, _ = rows
+    both = kernel(np.vstack([X, Z]))
+    np.testing.assert_allclose(kernel(X, Z), both[:9, 9:], atol=1e-12)
+
+
+@pytest.mark.parametrize("cross", [False, True])
+def test_pullback_agrees_with_differences(kernel, rows, cross):
+    X, Z, rng = rows
+    Z = Z if cross else None
+    G = rng.normal(size=kernel(X, Z).shape)
+    _, pullback = kernel.vjp(X, Z)
+    numeric = central_difference(lambda t: np.sum(G * kernel.with_theta(t)(X, Z)), kernel.theta)
+    if not cross or not isinstance(kernel, White):
+        assert relative_error(pullback(G), numeric) < 1e-8
+    else:
+        np.testing.assert_array_equal(pullback(G), [0.0])
+
+
+def test_theta_round_trip_and_names(kernel):
+    theta = kernel.theta
+    again = kernel.with_theta(theta)
+    assert again.params.keys() == kernel.params.keys()
+    np.testing.assert_allclose(again.theta, theta, rtol=1e-14, atol=1e-15)
+    assert len(kernel.theta_names) == theta.size == len(kernel.theta_bounds)
+    moved = kernel.with_theta(theta + 0.1)
+    np.testing.assert_allclose(moved.theta, theta + 0.1, rtol=1e-12)
+    assert kernel.with_params(kernel.params) == kernel
+    assert hash(moved) != hash(kernel)
+
+
+def test_pickle_round_trip(kernel):
+    assert pickle.loads(pickle.dumps(kernel)) == kernel
+
+
+def test_bind_keeps_a_settled_kernel(kernel, rows):
+    X, _, _ = rows
+    np.testing.assert_array_equal(kernel.bind(X)(X), kernel(X))
+
+
+def test_relevance_has_one_value_per_input(kernel):
+    assert kernel.relevance(D).shape == (D,)
+
+
+def test_ard_kernel_grows_to_the_data():
+    X = np.random.default_rng(0).normal(size=(5, 4))
+    bound = (2.0 * RBF(1.5, ard=True)).bind(X)
+    np.testing.assert_array_equal(bound.params["length_scale"], [1.5] * 4)
+    assert bound.theta_names == ["variance", *(f"length_scale[{j}]" for j in range(4))]
+    with pytest.raises(ValueError, match="length_scale has 3 values, but the data have 4 columns"):
+        RBF(VECTOR).bind(X)
+
+
+def test_names_of_combined_kernels():
+    kernel = 2.0 * RBF(3.0) + RBF(0.5) + Linear()
+    assert list(kernel.params) == [
+        "rbf_1.variance",
+        "rbf_1.length_scale",
+        "rbf_2.length_scale",
+        "linear.weight_variance",
+    ]
+    changed = kernel.with_params({"rbf_2.length_scale": 7.0})
+    assert changed.params["rbf_2.length_scale"] == 7.0
+    assert changed.params["rbf_1.length_scale"] == 3.0
+    frozen = kernel.fix("rbf_1.variance", "linear.weight_variance")
+    assert frozen.theta_names == ["rbf_1.length_scale", "rbf_2.length_scale"]
+    assert frozen.free().theta_names == kernel.theta_names
+    assert kernel.fix().theta.size == 0
+
+
+def test_per_class_stacks_and_names():
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    kernel = PerClass(2.0 * RBF(1.0)).bind(X, n_latent=3)
+    kernel = kernel.with_params({"1.length_scale": 4.0})
+    K, pullback = kernel.vjp(X)
+    assert K.shape == (3, 6, 6)
+    np.testing.assert_array_equal(K[1], (2.0 * RBF(4.0))(X))
+    G = np.random.default_rng(1).normal(size=K.shape)
+    numeric = central_difference(lambda t: np.sum(G * kernel.with_theta(t)(X)), kernel.theta)
+    assert relative_error(pullback(G), numeric) < 1e-8
+    assert kernel.relevance(2).shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RBF(-1.0), "length_scale must be positive, got -1.0"),
+        (lambda: RBF(np.nan), "must be a finite number"),
+        (lambda: RBF("wide"), "must be a number"),
+        (lambda: RBF(1e7), r"outside its bounds \(1e-05, 100000\)"),
+        (lambda: RBF(2.0, bounds={"length_scale": (0.1, 1.0)}), r"outside its bounds \(0.1, 1\)"),
+        (lambda: RBF(bounds={"scale": (1, 2)}), "no parameter 'scale'"),
+        (lambda: RBF(0.5, bounds={"length_scale": (1.0, 0.1)}), "expected low <= high"),
+        (lambda: Matern(nu=2.0), "nu must be 0.5, 1.5 or 2.5"),
+        (lambda: Polynomial(degree=1.5), "degree must be a whole number"),
+        (lambda: RBF().with_params(width=2.0), "no parameter 'width'"),
+        (lambda: RBF().with_theta([1.0, 2.0]), r"expected theta of shape \(1,\), got \(2,\)"),
+        (lambda: RBF() + PerClass(RBF()), "PerClass must be outermost"),
+        (lambda: View(RBF(), [0, 9])(np.zeros((2, 3))), "View selects columns"),
+        (lambda: View(RBF(), ["a"]).bind(np.zeros((2, 1)), 1, ["b"]), "no column named 'a'"),
+    ],
+)
+def test_bad_settings_say_what_is_wrong(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_fixed_parameter_may_lie_outside_the_bounds():
+    assert RBF(1e7, fixed=True).theta.size == 0
+
+
+def test_close_rows_keep_their_distance():
+    # Rows far from the origin and close together: the product form of |a - b|^2 loses everything here.
+    X = 1e6 + np.array([[0.0, 0.0], [1e-3, 0.0], [5.0, 3.0], [5.0, 3.001]])
+    exact = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(-1))
+    np.testing.assert_allclose(RBF(1.0)(X), exact, rtol=1e-9)
+
+
+def test_precomputed_takes_gram_matrices():
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(7, 2)), rng.normal(size=(4, 2))
+    base = 3.0 * RBF(1.0)
+    bound = Precomputed().bind(base(X))
+    np.testing.assert_array_equal(bound(base(X)), base(X))
+    np.testing.assert_array_equal(bound(base(Z, X), base(X)), base(Z, X))
+    np.testing.assert_allclose(bound.diag(base(Z, X)), 3.0)
+    uneven = Linear() + 1.0
+    bound = Precomputed().bind(uneven(X))
+    with pytest.raises(ValueError, match=r"shape \(m, 8\)"):
+        bound.diag(uneven(Z, X))
+    wide = np.column_stack([uneven(Z, X), uneven.diag(Z)])
+    np.testing.assert_array_equal(bound.diag(wide), uneven.diag(Z))
+    np.testing.assert_array_equal(bound(wide, uneven(X)), uneven(Z, X))
+
+
+@pytest.mark.parametrize(
+    ("gram", "message"),
+    [
+        (np.zeros((3, 2)), "square Gram matrix"),
+        (np.array([[1.0, 0.5], [0.2, 1.0]]), "symmetric"),
+        (np.array([[1.0, 2.0], [2.0, 1.0]]), "smallest eigenvalue is -1"),
+    ],
+)
+def test_precomputed_refuses_what_is_no_covariance(gram, message):
+    with pytest.raises(ValueError, match=message):
+        Precomputed().bind(gram)
+
+
+def _sklearn_cases():
+    from sklearn.gaussian_process import kernels as sk
+
+    return [
+        sk.RBF(1.7),
+        sk.RBF([0.5, 1.0, 2.0]),
+        sk.ConstantKernel(3.0) * sk.RBF(0.8),
+        sk.Matern(1.2, nu=0.5),
+        sk.Matern([0.5, 1.0, 2.0], nu=1.5),
+        sk.Matern(1.2, nu=2.5) + sk.WhiteKernel(0.2),
+        sk.Matern(1.2, nu=np.inf),
+        sk.RationalQuadratic(1.1, 0.6),
+        sk.DotProduct(0.7),
+        sk.DotProduct(0.7) ** 2,
+        sk.RBF(1.0) * sk.DotProduct(2.0) + sk.ConstantKernel(0.5),
+    ]
+
+
+@pytest.mark.parametrize("theirs", _sklearn_cases(), ids=str)
+def test_sklearn_kernels_translate(theirs, rows):
+    X, Z, _ = rows
+    ours = from_sklearn(theirs)
+    np.testing.assert_allclose(ours(X), theirs(X), atol=1e-12)
+    np.testing.assert_allclose(ours(X, Z), theirs(X, Z), atol=1e-12)
+    np.testing.assert_allclose(ours.diag(X), theirs.diag(X), atol=1e-12)
+    assert ours.theta.size == theirs.theta.size
+
+
+def test_sklearn_bounds_and_fixed_parameters_carry_over():
+    from sklearn.gaussian_process import kernels as sk
+
+    theirs = sk.ConstantKernel(2.0, "fixed") * sk.RBF(1.0, (0.1, 10.0))
+    ours = from_sklearn(theirs)
+    assert isinstance(ours, Scaled)
+    np.testing.assert_allclose(ours.theta_bounds, np.log([[0.1, 10.0]]))
+    with pytest.raises(TypeError, match="ExpSineSquared"):
+        from_sklearn(sk.ExpSineSquared())
+    with pytest.raises(TypeError, match="expected a gpclass or scikit-learn kernel"):
+        from_sklearn("rbf")

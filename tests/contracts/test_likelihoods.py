@@ -1,0 +1,146 @@
+"""One suite for every likelihood: derivatives, closed forms against quadrature, probabilities."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from gpclass.likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, OrderedProbit, Probit, Softmax
+
+from ..conftest import central_difference, relative_error
+
+N = 7
+LIKELIHOODS = {
+    "gaussian": (Gaussian(0.7, 0.3, fixed=()), 1),
+    "probit": (Probit(0.4, 1.7, fixed=()), 1),
+    "logit": (Logit(), 1),
+    "ordered": (OrderedProbit([0.8, 1.5], -0.6, 0.5, fixed=()), 1),
+    "ordered_two": (OrderedProbit([], 0.2), 1),
+    "multinomial_probit_2": (MultinomialProbit(), 2),
+    "multinomial_probit_4": (MultinomialProbit(), 4),
+    "softmax_2": (Softmax(), 2),
+    "softmax_3": (Softmax(), 3),
+}
+
+
+@pytest.fixture(params=LIKELIHOODS, scope="module")
+def case(request):
+    likelihood, C = LIKELIHOODS[request.param]
+    rng = np.random.default_rng(len(request.param))
+    f = 1.5 * rng.normal(size=(N, C))
+    var = rng.gamma(2.0, 0.4, size=(N, C))
+    y = rng.normal(size=N) if request.param == "gaussian" else rng.integers(likelihood.n_outcomes(C), size=N)
+    return likelihood, y, f, var
+
+
+def test_derivatives(case):
+    likelihood, y, f, _ = case
+    log_prob, gradient, hessian = likelihood.derivatives(y, f)
+    np.testing.assert_allclose(log_prob, likelihood.log_prob(y, f), rtol=1e-10)
+    assert gradient.shape == f.shape
+    assert hessian.shape == (*f.shape, f.shape[1])
+    numeric = central_difference(lambda x: likelihood.log_prob(y, x).sum(), f)
+    assert relative_error(gradient, numeric) < 1e-8
+    for c in range(f.shape[1]):
+
+        def shifted(step, c=c):
+            moved = f.copy()
+            moved[:, c] += step
+            return likelihood.derivatives(y, moved)[1]
+
+        assert relative_error(hessian[:, c], central_difference(shifted, np.zeros(()))) < 1e-8
+
+
+def test_tilted_derivatives(case):
+    likelihood, y, mean, var = case
+    log_z, first, second = likelihood.tilted(y, mean, var)
+    assert log_z.shape == (N,)
+    numeric = central_difference(lambda m: likelihood.tilted(y, m, var)[0].sum(), mean, 2e-3)
+    assert relative_error(first, numeric) < 1e-6
+    curvature = central_difference(lambda m: likelihood.tilted(y, m, var)[1].sum(), mean, 2e-3)
+    if mean.shape[1] == 1:
+        assert relative_error(second, curvature) < 1e-6
+    # The heat equation ties both to the variance: dlogZ/dv = (second + first^2) / 2.
+    by_variance = central_difference(lambda v: likelihood.tilted(y, mean, v)[0].sum(), var, 1e-3)
+    assert relative_error(0.5 * (second + first**2), by_variance) < 1e-5
+
+
+def test_closed_forms_agree_with_quadrature(case):
+    likelihood, y, mean, var = case
+    if mean.shape[1] > 2:
+        pytest.skip("the default rule is too coarse a judge in more than two dimensions")
+    for ours, rule in zip(likelihood.tilted(y, mean, var), Likelihood.tilted(likelihood, y, mean, var), strict=True):
+        np.testing.assert_allclose(ours, rule, rtol=2e-5, atol=2e-6)
+    expected = Likelihood.expected_log_prob(likelihood, y, mean, var)
+    np.testing.assert_allclose(likelihood.expected_log_prob(y, mean, var), expected, rtol=1e-6)
+
+
+def test_gradient_in_the_likelihoods_own_parameters(case):
+    likelihood, y, mean, var = case
+    gradient = likelihood.tilted_gradient(y, mean, var)
+    assert gradient.shape == likelihood.theta.shape
+    if gradient.size:
+        numeric = central_difference(
+            lambda t: likelihood.with_theta(t).tilted(y, mean, var)[0].sum(), likelihood.theta
+        )
+        assert relative_error(gradient, numeric) < 1e-8
+
+
+def test_probabilities_are_probabilities(case):
+    likelihood, _, mean, var = case
+    if isinstance(likelihood, Gaussian):
+        predicted = likelihood.predict(mean, var)
+        np.testing.assert_allclose(predicted, np.column_stack([mean[:, 0] + 0.3, var[:, 0] + 0.7]))
+        return
+    proba = likelihood.predict(mean, var)
+    assert proba.shape == (N, likelihood.n_outcomes(mean.shape[1]))
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+    # No latent uncertainty: the likelihood itself.
+    sure = likelihood.predict(mean, np.full_like(var, 1e-12))
+    for k in range(proba.shape[1]):
+        np.testing.assert_allclose(sure[:, k], np.exp(likelihood.log_prob(np.full(N, k), mean)), rtol=1e-5)
+
+
+def test_curvature_pullback(case):
+    likelihood, y, f, _ = case
+    if not likelihood.provides("curvature"):
+        pytest.skip(f"{type(likelihood).__name__} has no curvature")
+    d, pullback = likelihood.curvature(y, f)
+    W = np.einsum("nc,cd->ncd", d, np.eye(f.shape[1]))
+    if f.shape[1] > 1:
+        W -= d[:, :, None] * d[:, None, :] / d.sum(axis=1)[:, None, None]
+    diagonal = -np.einsum("ncc->nc", likelihood.derivatives(y, f)[2])
+    np.testing.assert_allclose(np.einsum("ncc->nc", W), diagonal, rtol=1e-5)
+    c = np.ones_like(f) if f.shape[1] == 2 else np.random.default_rng(0).normal(size=f.shape)
+    numeric = central_difference(lambda x: np.sum(c * np.log(likelihood.curvature(y, x)[0])), f)
+    assert relative_error(pullback(c), numeric) < 1e-6
+
+
+def test_augment_is_the_mean_plus_the_gradient(case):
+    likelihood, y, f, _ = case
+    if not likelihood.provides("augment"):
+        pytest.skip(f"{type(likelihood).__name__} has no auxiliaries")
+    np.testing.assert_allclose(likelihood.augment(y, f), f + likelihood.derivatives(y, f)[1], rtol=1e-10)
+
+
+def test_pickle_and_theta_round_trip(case):
+    likelihood = case[0]
+    assert pickle.loads(pickle.dumps(likelihood)) == likelihood
+    np.testing.assert_allclose(likelihood.with_theta(likelihood.theta).theta, likelihood.theta)
+
+
+def test_far_tails_stay_finite():
+    far = np.array([[-1e4], [1e4], [-40.0], [40.0]])
+    for likelihood in (Probit(), Logit(), OrderedProbit([1.0])):
+        for label in range(likelihood.n_outcomes(1)):
+            for part in likelihood.derivatives(np.full(4, label), far):
+                assert np.all(np.isfinite(part))
+
+
+def test_ordered_probit_from_cut_points():
+    likelihood = OrderedProbit.from_cut_points([-1.0, 0.5, 2.0])
+    np.testing.assert_allclose(likelihood.cut_points, [-1.0, 0.5, 2.0])
+    with pytest.raises(ValueError, match="increasing"):
+        OrderedProbit.from_cut_points([1.0, 0.5])
+    with pytest.raises(ValueError, match=r"categories 0 ... 3, got \[4\]"):
+        likelihood.log_prob(np.array([4]), np.zeros((1, 1)))

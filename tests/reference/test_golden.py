@@ -1,0 +1,113 @@
+"""Kernels and noise models against the values of the GPc toolbox (see shared/golden/README.md)."""
+
+import numpy as np
+import pytest
+
+from gpclass.kernels import MLP, RBF, Constant, Linear, Matern, Polynomial, RationalQuadratic, White
+from gpclass.likelihoods import Gaussian, OrderedProbit, Probit
+
+from ..conftest import relative_error
+
+pytestmark = pytest.mark.data
+
+
+def _variance(z):
+    return float(z["p_variance"])
+
+
+def _biased(kind, z, weights):
+    return _variance(z) * kind(weights, bias_variance=float(z["p_biasVariance"]))
+
+
+def _weight(z):
+    return float(z["p_weightVariance"])
+
+
+# name: kernel from natural values, and our gradient (in theta) -> theirs, in their order of parameters.
+# Their ARD input scales go through a sigmoid, so d scale / d theta = scale (1 - scale).
+CASES = {
+    "bias": (lambda z: Constant(_variance(z)), lambda g, z: g),
+    "white": (lambda z: White(_variance(z)), lambda g, z: g),
+    "lin": (lambda z: Linear(_variance(z)), lambda g, z: g),
+    "linard": (
+        lambda z: _variance(z) * Linear(z["p_inputScales"]),
+        lambda g, z: np.r_[g[0], g[1:] * (1 - z["p_inputScales"])],
+    ),
+    "rbf": (
+        lambda z: _variance(z) * RBF(float(z["p_inverseWidth"]) ** -0.5),
+        lambda g, z: np.r_[-0.5 * g[1], g[0]],
+    ),
+    "rbfard": (
+        lambda z: _variance(z) * RBF((float(z["p_inverseWidth"]) * z["p_inputScales"]) ** -0.5),
+        lambda g, z: np.r_[-0.5 * g[1:].sum(), g[0], -0.5 * g[1:] * (1 - z["p_inputScales"])],
+    ),
+    "matern32": (
+        lambda z: _variance(z) * Matern(float(z["p_lengthScale"]), nu=1.5),
+        lambda g, z: np.r_[g[1], g[0]],
+    ),
+    "matern52": (
+        lambda z: _variance(z) * Matern(float(z["p_lengthScale"]), nu=2.5),
+        lambda g, z: np.r_[g[1], g[0]],
+    ),
+    "ratquad": (
+        lambda z: _variance(z) * RationalQuadratic(float(z["p_lengthScale"]), alpha=float(z["p_alpha"])),
+        lambda g, z: np.r_[g[2], g[1], g[0]],
+    ),
+    "poly": (lambda z: _biased(Polynomial, z, _weight(z)), lambda g, z: np.r_[g[1], g[2], g[0]]),
+    "polyard": (
+        lambda z: _biased(Polynomial, z, _weight(z) * z["p_inputScales"]),
+        lambda g, z: np.r_[g[1:-1].sum(), g[-1], g[0], g[1:-1] * (1 - z["p_inputScales"])],
+    ),
+    "mlp": (lambda z: _biased(MLP, z, _weight(z)), lambda g, z: np.r_[g[1], g[2], g[0]]),
+    "mlpard": (
+        lambda z: _biased(MLP, z, _weight(z) * z["p_inputScales"]),
+        lambda g, z: np.r_[g[1:-1].sum(), g[-1], g[0], g[1:-1] * (1 - z["p_inputScales"])],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels(golden, name):
+    z = golden(f"kernel_{name}")
+    make, translate = CASES[name]
+    kernel = make(z)
+    K, pullback = kernel.vjp(z["X"])
+    K_cross, pullback_cross = kernel.vjp(z["X"], z["X2"])
+    assert relative_error(K, z["K"]) < 1e-12
+    np.testing.assert_allclose(K_cross, z["K_cross"], rtol=1e-9, atol=1e-12)
+    assert relative_error(kernel.diag(z["X"]), z["diag"]) < 1e-12
+    assert relative_error(translate(pullback(z["G"]), z), z["grad"]) < 1e-9
+    if name != "white":
+        assert relative_error(translate(pullback_cross(z["G_cross"]), z), z["grad_cross"]) < 1e-9
+
+
+def _noise(name, z, j):
+    bias = float(z["p_bias"][j])
+    if name == "gaussian":
+        return Gaussian(float(z["p_sigma2"]), bias, fixed=())
+    if name == "probit":
+        return Probit(bias, float(z["p_sigma2"]), fixed="variance")
+    return OrderedProbit(z["p_widths"], -bias, float(z["p_variance"]))
+
+
+@pytest.mark.parametrize("name", ["gaussian", "probit", "ordered"])
+def test_noise_models(golden, name):
+    z = golden(f"noise_{name}")
+    total, by_bias, by_shared = 0.0, [], 0.0
+    for j in range(z["y"].shape[1]):
+        rows = ~np.isnan(z["y"][:, j])
+        y, mean, var = z["y"][rows, j], z["mu"][rows, j, None], z["var"][rows, j, None]
+        y = {"gaussian": y, "probit": y > 0, "ordered": np.nan_to_num(y).astype(int)}[name]
+        likelihood = _noise(name, z, j)
+        log_z, first, second = likelihood.tilted(y, mean, var)
+        total += log_z.sum()
+        assert relative_error(first[:, 0], z["d_log_z_d_mu"][rows, j]) < 1e-9
+        assert relative_error(0.5 * (second + first**2)[:, 0], z["d_log_z_d_var"][rows, j]) < 1e-9
+        gradient = likelihood.tilted_gradient(y, mean, var)
+        # Theirs: one bias for each process, then what the processes share.
+        bias_at = {"gaussian": 1, "probit": 0, "ordered": -1}[name]
+        by_bias.append(-gradient[-1] if name == "ordered" else gradient[bias_at])
+        by_shared = by_shared + {"gaussian": gradient[:1], "probit": 0.0, "ordered": gradient[:-1]}[name]
+    assert total == pytest.approx(float(z["log_z_sum"]), rel=1e-12)
+    ours = np.concatenate([by_bias, np.atleast_1d(by_shared)]) if name != "probit" else np.array(by_bias)
+    assert relative_error(ours, z["grad"]) < 1e-9
