@@ -47,7 +47,7 @@ def central_difference(function, x, step=1e-3):
         near = np.asarray(function(x + e)) - function(x - e)
         far = np.asarray(function(x + 2 * e)) - function(x - 2 * e)
         slopes.append((8.0 * near - far) / (12.0 * step))
-    return np.array(slopes).reshape(*x.shape, *np.shape(slopes[0]))
+    return np.reshape(slopes, (*x.shape, *np.shape(slopes[0])))
 
 
 def relative_error(actual, expected):

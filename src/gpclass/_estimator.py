@@ -63,8 +63,8 @@ def check_memory(n_rows: int, n_matrices: int) -> None:
     if available is not None and needed > available:
         raise MemoryError(
             f"an exact fit on {n_rows} rows needs about {needed / 2**30:.1f} GiB for {n_matrices} matrices of "
-            f"{n_rows} x {n_rows}, and this machine has {available / 2**30:.1f} GiB free; fit on fewer rows, or use the "
-            "sparse estimator SparseGPClassifier (planned for gpclass 0.2)"
+            f"{n_rows} x {n_rows}, and this machine has {available / 2**30:.1f} GiB free; fit on fewer rows, or use "
+            "the sparse estimator SparseGPClassifier (planned for gpclass 0.2)"
         )
 
 
@@ -124,9 +124,7 @@ class GPEstimator(BaseEstimator):
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return (X - self.input_mean_) / self.input_scale_
 
-    def _learn(
-        self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, engine: Engine, n_latent: int
-    ) -> None:
+    def _learn(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, engine: Engine, n_latent: int) -> None:
         """Choose theta, fit there, and keep the result."""
         check_memory(len(X), n_latent + 6)
         if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
@@ -192,8 +190,8 @@ class GPEstimator(BaseEstimator):
         Returns
         -------
         Latent
-            ``mean`` (m, C) and ``cov``: variances (m, C), or (C, m, m) with ``full_cov=True``. C is the number of classes,
-            or 1 for two classes and for regression.
+            ``mean`` (m, C) and ``cov``: variances (m, C), or (C, m, m) with ``full_cov=True``. C is the number of
+            classes, or 1 for two classes and for regression.
         """
         X = self._checked(X)
         return self.posterior_.joint(X) if full_cov else self.posterior_.latent(X)

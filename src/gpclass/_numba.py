@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from math import exp
 from typing import Any
 
@@ -57,9 +58,14 @@ def normal_parts(x):
     return p, 0.0, INV_SQRT_2PI * e / p
 
 
+def n_threads() -> int:
+    """Threads to use: all cores, or what NUMBA_NUM_THREADS allows (process pools set it for their workers)."""
+    return numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+
+
 def over_rows(kernel: Callable[..., None], n_rows: int, cost: float, *args: Any) -> None:
     """Run ``kernel(start, stop, *args)`` over all rows, in threads when the work (about ``cost`` ns a row) pays."""
-    threads = numba.config.NUMBA_NUM_THREADS
+    threads = n_threads()
     if threads == 1 or n_rows * cost < 5e5:
         kernel(0, n_rows, *args)
         return
@@ -67,6 +73,6 @@ def over_rows(kernel: Callable[..., None], n_rows: int, cost: float, *args: Any)
     pieces = min(n_rows, 4 * threads)
     edges = np.linspace(0, n_rows, pieces + 1).astype(int)
     with ThreadPoolExecutor(threads) as pool:
-        jobs = [pool.submit(kernel, a, b, *args) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        jobs = [pool.submit(kernel, a, b, *args) for a, b in pairwise(edges)]
         for job in jobs:
             job.result()

@@ -116,9 +116,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(
-                f"expected labels of at least 2 classes, got 1 class: all {len(y)} labels are {self.classes_[0]!r}"
-            )
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"expected labels of at least 2 classes, got 1 class: all {len(y)} labels are {only!r}")
         return labels
 
     def _resolve_likelihood(self, n_classes: int) -> Likelihood:
@@ -135,9 +134,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         if not isinstance(likelihood, Likelihood):
             raise TypeError(f"likelihood must be a gpclass likelihood, got {likelihood!r}")
         if likelihood.n_latent(n_classes) == 1 and likelihood.n_outcomes(1) != n_classes:
-            raise ValueError(
-                f"{type(likelihood).__name__} is for {likelihood.n_outcomes(1)} classes, got {n_classes}"
-            )
+            raise ValueError(f"{type(likelihood).__name__} is for {likelihood.n_outcomes(1)} classes, got {n_classes}")
         return likelihood
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -152,4 +149,5 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]

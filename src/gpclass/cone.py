@@ -15,8 +15,8 @@ Hessian sum to zero. Its negative W is a graph Laplacian: cov_w(h_j, h_l) >= 0 b
 W_ij = cov_w(h_j, u) / (t_j t_i) <= 0 for the label i, by Stein's lemma under w.
 
 The rule. l(u) = -u^2/2 + sum_j log Phi(x_j) is concave with curvature at least 1. Newton's method from u = 0 climbs
-to its mode without overshoot (l' is convex and falling), and from outside it finds the two points where l has dropped by
-``DROP``. Between them the trapezoid rule converges exponentially; its step follows the curvature at the left end,
+to its mode without overshoot (l' is convex and falling), and from outside it finds the two points where l has dropped
+by ``DROP``. Between them the trapezoid rule converges exponentially; its step follows the curvature at the left end,
 where the integrand is steepest, so that unequal variances only cost more nodes. A rule with fixed nodes fails in
 the tails and whenever t_i is large against some t_j.
 """
@@ -82,7 +82,7 @@ def _support(a, b, k):
         ends[side] = u
         steepest = max(steepest, -curvature)
     low, steepest, certain = _reach_down(a, b, k, ends[0], steepest)
-    intervals = int(ceil((ends[1] - low) * sqrt(steepest) / STEP))
+    intervals = ceil((ends[1] - low) * sqrt(steepest) / STEP)
     return peak, low, ends[1], max(intervals, 16), certain
 
 
@@ -278,7 +278,7 @@ def _curvature_pullback_rows(start, stop, labels, means, cotangent, out):
     for n in range(start, stop):
         i = labels[n]
         k = _gaps(i, means[n], unit, a, b, index, K)
-        peak, low, high, intervals, certain = _support(a, b, k)
+        peak, low, high, intervals, _ = _support(a, b, k)
         k = _drop_distant(a, b, index, k, low)
         width = (high - low) / intervals
         ci = cotangent[n, i]
@@ -296,22 +296,22 @@ def _curvature_pullback_rows(start, stop, labels, means, cotangent, out):
             total_h = 0.0
             for j in range(k):
                 total_h += h[j]
-            q = ci * total_h * total_h
+            curved = ci * total_h * total_h
             for j in range(k):
                 second = -h[j] * (x[j] + h[j])
-                q += (ci + c[j]) * second + c[j] * h[j] * h[j]
+                curved += (ci + c[j]) * second + c[j] * h[j] * h[j]
             total += g
-            total_q += g * q
+            total_q += g * curved
             for j in range(k):
                 second = -h[j] * (x[j] + h[j])
                 third = -second * (x[j] + h[j]) - h[j] * (1.0 + second)
                 first[j] += g * h[j]
                 curve[j] += g * second
                 direct[j] += g * ((ci + c[j]) * third + 2.0 * second * (ci * total_h + c[j] * h[j]))
-                mixed[j] += g * q * h[j]
+                mixed[j] += g * curved * h[j]
                 cross_s[j] += g * h[j] * total_h
-                for l in range(k):
-                    cross_r[j, l] += g * h[j] * h[l]
+                for q in range(k):
+                    cross_r[j, q] += g * h[j] * h[q]
         mean_q = total_q / total
         sum_g = 0.0
         for j in range(k):
@@ -323,8 +323,8 @@ def _curvature_pullback_rows(start, stop, labels, means, cotangent, out):
             # (H B g)_j with (B g)_l = ci sum_g + c_l g_l
             hbg = curve[j] / total * (ci * sum_g + c[j] * first[j])
             hbg += ci * sum_g * (cross_s[j] / total - first[j] * sum_g)
-            for l in range(k):
-                hbg += (cross_r[j, l] / total - first[j] * first[l]) * c[l] * first[l]
+            for q in range(k):
+                hbg += (cross_r[j, q] / total - first[j] * first[q]) * c[q] * first[q]
             dq = (direct[j] + mixed[j]) / total - mean_q * first[j] - 2.0 * hbg
             # out wants -d2logZ, and d_j = m_i - m_j
             out[n, index[j]] = dq

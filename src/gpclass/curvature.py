@@ -29,9 +29,9 @@ def product_form(w: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.n
     """(d, pullback) for diagonals w (n, K): pullback(dL/dlog d) = dL/dw.
 
     With rho = d / s and tau = max w / s the equations are rho_j (1 - rho_j) = tau w_j / max w and sum rho = 1. Only the
-    largest class can have rho > 1/2. We solve for its slope t = 1 - 2 rho_top, so that tau = (1 - t^2) / 4, and write the
-    others' slopes 1 - 2 rho_j as sqrt(t^2 + (1 - w_j / max w)(1 - t^2)): no digits are lost where two classes share all the
-    curvature and both slopes vanish.
+    largest class can have rho > 1/2. We solve for its slope t = 1 - 2 rho_top, so that tau = (1 - t^2) / 4, and write
+    the others' slopes 1 - 2 rho_j as sqrt(t^2 + (1 - w_j / max w)(1 - t^2)): no digits are lost where two classes
+    share all the curvature and both slopes vanish.
     """
     rows = np.arange(len(w))
     order = np.argsort(w, axis=1)
@@ -44,10 +44,10 @@ def product_form(w: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.n
         return d, lambda c: np.where(moving, np.repeat((c / d).sum(axis=1, keepdims=True), 2, axis=1), 0.0)
 
     relative = w / largest[:, None]
-    lifted = relative + _LIFT
     short = np.maximum(largest[:, None] - w, 0.0) / largest[:, None]
-    for place in (-1, -2):
-        lifted[rows, order[:, place]] = relative[rows, order[:, place]]
+    lift = np.full_like(w, _LIFT)
+    lift[rows, top] = lift[rows, order[:, -2]] = 0.0
+    lifted = relative + lift
     others = np.ones_like(w, dtype=bool)
     others[rows, top] = False
 
@@ -88,6 +88,7 @@ def product_form(w: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.n
         ds_other = np.where(star, 0.0, t * ds_top)[:, None] * inverse
         out = e + by_s[:, None] * ds_other
         out[rows, top] = by_s * ds_top
+        out[rows, top] += (lift * out).sum(axis=1)
         return np.where(moving, out, 0.0)
 
     return d, pullback

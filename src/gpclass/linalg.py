@@ -11,10 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import numba
 import numpy as np
 from scipy.linalg import LinAlgError, lapack, solve_triangular
 from threadpoolctl import ThreadpoolController
+
+from ._numba import n_threads
 
 #: Relative to the mean of the diagonal. The first that factorises is used.
 JITTER_LADDER = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
@@ -36,7 +37,7 @@ def suited_threads(n: int) -> AbstractContextManager:
 
 def for_each_class(work: Callable[[int], Any], n_classes: int) -> list[Any]:
     """[work(0), work(1), ...], the classes shared out over threads with BLAS on one thread each."""
-    threads = min(n_classes, numba.config.NUMBA_NUM_THREADS)
+    threads = min(n_classes, n_threads())
     if threads <= 1:
         return [work(c) for c in range(n_classes)]
     with one_thread(), ThreadPoolExecutor(threads) as pool:

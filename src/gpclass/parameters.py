@@ -170,9 +170,7 @@ class Parameterised:
         children = []
         for label, child in zip(self._child_labels(), self.children, strict=True):
             prefix = f"{label}." if label else ""
-            theirs = tuple(
-                name for name in child.parameters if prefix + name in wanted - set(self.domains)
-            )
+            theirs = tuple(name for name in child.parameters if prefix + name in wanted - set(self.domains))
             children.append(child._with_fixed(theirs, fixed) if theirs else child)
         return changed._with_children(children)
 

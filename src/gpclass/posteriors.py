@@ -19,7 +19,8 @@ BLOCK_BYTES = 64 * 2**20
 class Latent(NamedTuple):
     """Gaussian beliefs about C latent functions at m rows: mean (m, C) and cov.
 
-    ``cov`` holds the marginal variances (m, C), or the full covariances between rows (C, m, m) when those were asked for.
+    ``cov`` holds the marginal variances (m, C), or the full covariances between rows (C, m, m) when those were asked
+    for.
     """
 
     mean: np.ndarray

@@ -33,6 +33,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     noise_std_ : float, learned noise in the units of y
     """
 
+    likelihood_: Gaussian
+
     def __init__(
         self,
         kernel: Any = None,

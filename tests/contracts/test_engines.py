@@ -32,7 +32,12 @@ CASES = {
     "vb_three_bound": (VB(objective="bound"), MultinomialProbit(), 3, KERNEL),
     "vb_five": (VB(), MultinomialProbit(), 5, 30.0 * RBF([0.8, 1.9])),
     "vb_large_amplitude": (VB(), MultinomialProbit(), 3, 1000.0 * RBF(1.1)),
-    "vb_per_class": (VB(), MultinomialProbit(), 3, PerClass((KERNEL, 2.0 * Matern(0.7), RBF(0.5) + Linear()))),
+    "vb_per_class": (
+        VB(),
+        MultinomialProbit(),
+        3,
+        PerClass((KERNEL, 2.0 * Matern(0.7), RBF(0.5) + Linear())),
+    ),
     "vb_per_class_bound": (
         VB(objective="bound"),
         MultinomialProbit(),
@@ -130,11 +135,10 @@ class TestVariationalBayes:
         two = np.log(0.25 + np.arcsin(r[0, 1]) / (2 * np.pi))
         three = np.log(0.125 + (np.arcsin(r[0, 1]) + np.arcsin(r[0, 2]) + np.arcsin(r[1, 2])) / (4 * np.pi))
         for n, exact in ((2, two), (3, three)):
-            fit = VB()(K[:n, :n], y[:n], Probit(), 1)
-            assert fit.log_evidence < exact
-            # The same two classes with a latent function each, of half the variance: the same model.
-            joint = VB()(K[:n, :n] / 2 + 0.0, y[:n], MultinomialProbit(), 2)
-            assert joint.log_evidence < 0.0
+            assert VB()(K[:n, :n], y[:n], Probit(), 1).log_evidence < exact
+            # A latent function for each of the two classes, same kernel: f_1 - f_0 + noise has twice the variance of
+            # the binary model's f + noise, so the evidence is the same and the bound must stay below it too.
+            assert VB()(K[:n, :n], y[:n], MultinomialProbit(), 2).log_evidence < exact
 
     @pytest.mark.parametrize("amplitude", [1.0, 10.0])
     def test_bound_is_below_the_brute_force_evidence_of_five_rows(self, amplitude):
@@ -147,8 +151,8 @@ class TestVariationalBayes:
         exact, error = probability.mean(), probability.std() / np.sqrt(60_000)
         fit = VB()(K, y, MultinomialProbit(), 3)
         assert fit.log_evidence < np.log(exact - 4 * error)
-        # And the Laplace evidence at the same mode is close to the truth.
-        assert fit.objective == pytest.approx(np.log(exact), abs=0.25)
+        # And the Laplace evidence at the same mode is far closer to the truth.
+        assert abs(fit.objective - np.log(exact)) < 0.25 * (np.log(exact) - fit.log_evidence)
 
     def test_shared_kernel_is_the_same_model_as_equal_kernels(self):
         X, y = _data(30, 4)
@@ -185,7 +189,9 @@ class TestVariationalBayes:
 
     @pytest.mark.parametrize("likelihood", [Logit(), Softmax()])
     def test_refuses_likelihoods_without_auxiliaries(self, likelihood):
-        with pytest.raises(TypeError, match=f"VB inference needs a likelihood with augment; {type(likelihood).__name__}"):
+        with pytest.raises(
+            TypeError, match=f"VB inference needs a likelihood with augment; {type(likelihood).__name__}"
+        ):
             VB()(np.eye(4), np.array([0, 1, 0, 1]), likelihood, likelihood.n_latent(2))
 
     def test_refuses_other_noise_and_unknown_settings(self):

@@ -261,3 +261,19 @@ def test_sklearn_bounds_and_fixed_parameters_carry_over():
         from_sklearn(sk.ExpSineSquared())
     with pytest.raises(TypeError, match="expected a gpclass or scikit-learn kernel"):
         from_sklearn("rbf")
+
+
+def test_ard_pullback_never_builds_a_stack_of_derivatives():
+    # n x n x d would take 1.2 GiB here; a few n x n matrices of 31 MiB are allowed.
+    import tracemalloc
+
+    X = np.random.default_rng(0).normal(size=(2000, 20))
+    G = np.ones((2000, 2000))
+    kernel = 2.0 * RBF(np.full(20, 3.0))
+    kernel(X[:10])
+    tracemalloc.start()
+    _, pullback = kernel.vjp(X)
+    pullback(G)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200 * 2**20

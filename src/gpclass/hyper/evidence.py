@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +54,7 @@ class Evidence:
         Standard deviation, in theta, of the starting points of restarts.
     """
 
-    prior: Normal | None = Normal()
+    prior: Normal | None = field(default_factory=Normal)
     max_iter: int = 200
     tol: float = 1e-7
     spread: float = 1.5

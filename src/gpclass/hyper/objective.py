@@ -53,5 +53,6 @@ class Model:
         with suited_threads(len(self.y)):
             K, pullback = kernel.vjp(self.X)
             fit = self.engine(K, self.y, likelihood, self.n_latent, init, gradient=True)
-            assert fit.dK is not None and fit.dlikelihood is not None
+            assert fit.dK is not None
+            assert fit.dlikelihood is not None
             return fit.objective, np.concatenate([pullback(fit.dK), fit.dlikelihood]), fit.weights.alpha

@@ -43,8 +43,8 @@ class Fit(NamedTuple):
     """Result of an engine.
 
     ``log_evidence`` is the engine's own account of log p(y); ``objective`` is what learning should maximise (the same
-    unless an engine knows better). ``dK`` is d objective / d K, ``dlikelihood`` d objective / d theta of the likelihood;
-    both are None unless the gradient was asked for.
+    unless an engine knows better). ``dK`` is d objective / d K, ``dlikelihood`` d objective / d theta of the
+    likelihood; both are None unless the gradient was asked for.
     """
 
     weights: Weights

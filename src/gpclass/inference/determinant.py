@@ -11,14 +11,14 @@ from .base import class_matrix
 def coupled_log_det(
     K: np.ndarray, d: np.ndarray, gradient: bool = False
 ) -> tuple[float, np.ndarray | None, np.ndarray | None]:
-    """(log det, d/dK, d/dlog d) for W = diag(d) - d d'/s a row, s = sum_c d_c (W = d when there is one latent function).
+    """(log det, d/dK, d/dlog d) for W = diag(d) - d d'/s a row, s = sum_c d_c (W = d if C = 1).
 
     With B_c = I + D_c^1/2 K_c D_c^1/2 and rho = d / s,
 
         log |I + W K| = sum_c log |B_c| + log |sum_c R_c B_c^-1 R_c|,   R_c = diag(rho_c)^1/2.
 
-    That is the matrix determinant lemma for the rank-one part of each row, scaled so that the last matrix has eigenvalues
-    in (0, 1] however small the curvatures are.
+    That is the matrix determinant lemma for the rank-one part of each row, scaled so that the last matrix has
+    eigenvalues in (0, 1] however small the curvatures are.
     """
     n, C = d.shape
     root_d = np.sqrt(d)

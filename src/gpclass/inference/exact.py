@@ -39,9 +39,7 @@ class Exact:
         L = linalg.cholesky(B)
         residual = np.asarray(y, dtype=float)[:, None] - likelihood.bias
         alpha = linalg.solve(L, residual) / noise
-        log_evidence = -0.5 * float(
-            np.vdot(residual, alpha) + linalg.log_det(L) + n * np.log(2.0 * np.pi * noise)
-        )
+        log_evidence = -0.5 * float(np.vdot(residual, alpha) + linalg.log_det(L) + n * np.log(2.0 * np.pi * noise))
         weights = Weights(alpha, np.full(n, noise**-0.5), L)
         info = Info(1, True, (log_evidence,))
         if not gradient:

@@ -1,8 +1,8 @@
 """Variational Bayes for probit models with auxiliary variables (GR06 section 4.3, appendices A and C).
 
 The factorised posterior Q(Y) Q(M) has Q(m_c) = N(m_c, Sigma_c) with Sigma_c = K_c (I + K_c)^-1, whatever the labels.
-The published iteration m <- Sigma (m + p(m)), p = d log P(t | m) / dm (eq 4.6), stops where K^-1 m = p(m): at the maximum
-of the concave function
+The published iteration m <- Sigma (m + p(m)), p = d log P(t | m) / dm (eq 4.6), stops where K^-1 m = p(m): at the
+maximum of the concave function
 
     J(m) = sum_n log P(t_n | m_n) - 1/2 sum_c m_c' K_c^-1 m_c.
 
@@ -82,9 +82,10 @@ class VB:
         gradient: bool = False,
     ) -> Fit:
         require(self, likelihood)
-        if getattr(likelihood, "variance", 1.0) != 1.0:
+        noise = getattr(likelihood, "variance", 1.0)
+        if noise != 1.0:
             raise ValueError(
-                f"VB's auxiliary variables have unit variance, got likelihood variance {likelihood.variance}; "
+                f"VB's auxiliary variables have unit variance, got likelihood variance {noise}; "
                 "scale the kernel instead"
             )
         n = len(y)
@@ -157,7 +158,7 @@ def _climb_newton(
         while True:
             new = at(point.alpha + size * dalpha)
             # Close to the top J cannot resolve the gain any more, and the full step is safe.
-            if new.J >= point.J + 1e-4 * size * gain or gain < 1e-9 * (1.0 + abs(point.J)):
+            if point.J + 1e-4 * size * gain <= new.J or gain < 1e-9 * (1.0 + abs(point.J)):
                 break
             size *= 0.5
             if size < 1e-10:
@@ -173,7 +174,8 @@ def _climb_newton(
 def _solve(W: np.ndarray, r: np.ndarray, smooth: Callable, tol: float) -> tuple[np.ndarray, np.ndarray]:
     """(x, K^-1 x) with (K^-1 + W) x = r, by conjugate gradients preconditioned with Sigma = (K^-1 + I)^-1.
 
-    Beside every vector v we carry Sigma^-1 v, which the recurrences give for free; then (K^-1 + W) v = Sigma^-1 v - v + W v.
+    Beside every vector v we carry Sigma^-1 v, which the recurrences give for free; then (K^-1 + W) v = Sigma^-1 v - v
+    + W v.
     """
     x, x_raised = np.zeros_like(r), np.zeros_like(r)
     residual = r.copy()
@@ -208,18 +210,18 @@ def _bound_gradient(K: np.ndarray, alpha: np.ndarray, L: np.ndarray) -> np.ndarr
 def _laplace(
     K: np.ndarray, y: np.ndarray, likelihood: Likelihood, mode: _Point, smooth: Callable, gradient: bool
 ) -> tuple[float, np.ndarray | None]:
-    """Laplace evidence E = J(m) - 1/2 log |I + W K| at the mode, and dE/dK with the terms through the mode (WB98 app. B)."""
+    """Laplace evidence E = J(m) - 1/2 log |I + W K|, and dE/dK with the terms through the mode (WB98 appendix B)."""
     d, pull = likelihood.curvature(y, mode.m)
     log_det, by_K, by_log_d = coupled_log_det(K, d, gradient)
     value = mode.J - 0.5 * log_det
-    if not gradient:
+    if by_K is None or by_log_d is None:
         return value, None
     # The mode moves by dm = (I + K W)^-1 dK alpha. With q = dE/dm through the curvature,
     # q' dm = b' dK alpha, b = (I + W K)^-1 q = q - W x, (K^-1 + W) x = q.
     q = -0.5 * pull(by_log_d)
     x, _ = _solve(mode.W, q, smooth, 1e-8)
     b = q - np.einsum("ncd,nd->nc", mode.W, x)
-    dK = -0.5 * by_K
+    dK: np.ndarray = -0.5 * by_K
     alpha = mode.alpha
     if K.ndim == 2:
         dK += 0.5 * (alpha @ alpha.T + alpha @ b.T + b @ alpha.T)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -35,9 +36,7 @@ class Kernel(Parameterised):
         """Prior variances k(x, x) of the rows of X."""
         raise NotImplementedError
 
-    def bind(
-        self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None
-    ) -> Kernel:
+    def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
         """A copy with every shape settled for these training rows: ARD vectors, columns, classes."""
         children = [child.bind(X, n_latent, feature_names) for child in self.children]
         return self._with_children(children) if children else self
@@ -201,7 +200,7 @@ class Sum(_Combination):
 
     def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
         matrices, pulls = zip(*(kernel.vjp(X, Z) for kernel in self.kernels), strict=True)
-        return sum(matrices), lambda G: self._collect({}, [pull(G) for pull in pulls])
+        return reduce(np.add, matrices), lambda G: self._collect({}, [pull(G) for pull in pulls])
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         return np.sum([kernel.diag(X) for kernel in self.kernels], axis=0)
@@ -218,17 +217,11 @@ class Product(_Combination):
             # Products of the others, not K / K_i: a factor may be zero.
             pieces = []
             for i, pull in enumerate(pulls):
-                others = G
-                for j, matrix in enumerate(matrices):
-                    if j != i:
-                        others = others * matrix
-                pieces.append(pull(others))
+                others = [matrix for j, matrix in enumerate(matrices) if j != i]
+                pieces.append(pull(reduce(np.multiply, others, G)))
             return self._collect({}, pieces)
 
-        K = matrices[0]
-        for matrix in matrices[1:]:
-            K = K * matrix
-        return K, pullback
+        return reduce(np.multiply, matrices), pullback
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         return np.prod([kernel.diag(X) for kernel in self.kernels], axis=0)
@@ -260,9 +253,7 @@ class View(Kernel):
                 "(names need a data frame at fit)"
             ) from None
 
-    def bind(
-        self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None
-    ) -> Kernel:
+    def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
         columns = self.columns
         if not isinstance(columns, slice) and any(isinstance(c, str) for c in columns):
             known = [] if feature_names is None else list(feature_names)
@@ -324,9 +315,7 @@ class PerClass(Kernel):
     def _child_labels(self) -> list[str]:
         return [""] if isinstance(self.kernel, Kernel) else [str(i) for i in range(len(self.kernel))]
 
-    def bind(
-        self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None
-    ) -> Kernel:
+    def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
         kernels = (self.kernel,) * n_latent if isinstance(self.kernel, Kernel) else self.kernel
         if len(kernels) != n_latent:
             raise ValueError(f"PerClass holds {len(kernels)} kernels, but the model has {n_latent} latent functions")

@@ -32,9 +32,7 @@ class DotProduct(Kernel):
         per_input = self.weight_variance * np.einsum("id,id->d", X, W @ (X if Z is None else Z))
         return per_input if np.ndim(self.weight_variance) else per_input.sum()
 
-    def bind(
-        self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None
-    ) -> Kernel:
+    def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
         return expand_ard(self, "weight_variance", self.ard, X.shape[1])
 
     def relevance(self, n_features: int) -> np.ndarray:
@@ -112,8 +110,7 @@ class MLP(DotProduct):
             return self._collect(
                 {
                     "weight_variance": self._weight_gradient(direct, X, Z) - 0.5 * squares,
-                    "bias_variance": self.bias_variance
-                    * (direct.sum() - 0.5 * (by_x.sum() + by_z.sum())),
+                    "bias_variance": self.bias_variance * (direct.sum() - 0.5 * (by_x.sum() + by_z.sum())),
                 }
             )
 

@@ -29,9 +29,7 @@ class Precomputed(Kernel):
     def pairwise(self) -> bool:
         return True
 
-    def bind(
-        self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None
-    ) -> Kernel:
+    def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed expects a square Gram matrix at fit, got shape {X.shape}")
         scale = np.max(np.abs(X))

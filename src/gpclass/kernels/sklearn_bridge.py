@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process import kernels as sk
 
-from .base import Constant, Kernel, Product, Scaled, Sum, White
+from .base import Constant, Kernel, Product, Scaled, White
 from .dot_product import Linear, Polynomial
 from .stationary import RBF, Matern, RationalQuadratic
 

@@ -5,8 +5,8 @@ between latent functions. C = 1 for binary, ordered and Gaussian targets, C = nu
 are whole numbers 0 ... K-1 here; estimators translate.
 
 ``log_prob`` is required. ``tilted``, ``expected_log_prob`` and ``predict`` have quadrature defaults that closed forms
-override; ``derivatives``, ``curvature`` and ``augment`` exist where the mathematics gives them, and an engine that needs
-one of them says so.
+override; ``derivatives``, ``curvature`` and ``augment`` exist where the mathematics gives them, and an engine that
+needs one of them says so.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ class Likelihood(Parameterised):
         """log p (n,), gradient (n, C), Hessian (n, C, C) in f: for Laplace and Newton's method."""
         raise NotImplementedError
 
-    def curvature(
-        self, y: np.ndarray, f: np.ndarray
-    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         """Product form d (n, C) of the negative Hessian, and pullback(dL/dlog d) = dL/df.
 
         For C = 1 the negative Hessian is d itself, otherwise diag(d) - d d'/sum(d); see ``gpclass.curvature``.
@@ -54,9 +52,7 @@ class Likelihood(Parameterised):
         """Posterior means (n, C) of the unit-variance Gaussian auxiliaries behind y (GR06 eqs 4.3-4.4)."""
         raise NotImplementedError
 
-    def tilted(
-        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """log Z = log E p(y | f) with f ~ N(mean, var), its gradient and second derivatives in the means.
 
         The tilted distribution p(y | f) N(f; mean, var) / Z has means mean + var * gradient and variances
@@ -94,9 +90,7 @@ class Likelihood(Parameterised):
         """Whether this class has its own version of a method that the base only declares."""
         return getattr(type(self), method) is not getattr(Likelihood, method)
 
-    def _at_nodes(
-        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _at_nodes(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """log p at the nodes (S, n), standardised nodes (S, 1, C), weights (S,)."""
         nodes, weights = gaussian_rule(mean.shape[1])
         scale = np.sqrt(var)

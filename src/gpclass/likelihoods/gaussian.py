@@ -28,9 +28,7 @@ class Gaussian(Likelihood):
         log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
         return log_prob, first, second[:, :, None]
 
-    def tilted(
-        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         total = self.variance + var
         residual = np.asarray(y, dtype=float)[:, None] - mean - self.bias
         log_z = log_phi(residual / np.sqrt(total)) - 0.5 * np.log(total)

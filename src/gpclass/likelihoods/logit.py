@@ -23,8 +23,6 @@ class Logit(Likelihood):
         second = -expit(f) * expit(-f)
         return self.log_prob(y, f), s * expit(-s * f), second[:, :, None]
 
-    def curvature(
-        self, y: np.ndarray, f: np.ndarray
-    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         d = np.maximum(expit(f) * expit(-f), 1e-300)
         return d, lambda cotangent: cotangent * (1.0 - 2.0 * expit(f))

@@ -25,18 +25,14 @@ class MultinomialProbit(Likelihood):
     def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return cone.derivatives(y, f)
 
-    def curvature(
-        self, y: np.ndarray, f: np.ndarray
-    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         d, pull = product_form(-cone.tilted(y, f)[2])
         return d, lambda cotangent: cone.curvature_pullback(y, f, pull(cotangent))
 
     def augment(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return f + cone.gradient(y, f)[1]
 
-    def tilted(
-        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return cone.tilted(y, mean, var)
 
     def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:

@@ -16,8 +16,8 @@ from .base import Likelihood
 class OrderedProbit(Likelihood):
     """P(y = j | f) = Phi((c_j - f) / sd) - Phi((c_{j-1} - f) / sd), with c_{-1} = -inf and c_last = inf.
 
-    The cut points are first_cut, first_cut + widths[0], first_cut + widths[0] + widths[1], ...: widths stay positive, so
-    cuts stay in order. J categories have J - 2 widths. Only ``variance`` is fixed unless freed.
+    The cut points are first_cut, first_cut + widths[0], first_cut + widths[0] + widths[1], ...: widths stay positive,
+    so cuts stay in order. J categories have J - 2 widths. Only ``variance`` is fixed unless freed.
     """
 
     widths: Any = (1.0,)
@@ -70,9 +70,7 @@ class OrderedProbit(Likelihood):
         at_low, at_high = np.exp(log_phi(low) - log_z), np.exp(log_phi(high) - log_z)
         return low, high, log_z, at_low, at_high, scale
 
-    def tilted(
-        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         low, high, log_z, at_low, at_high, scale = self._standardised(y, mean, var)
         first = (at_low - at_high) / scale
         # The ends at infinity have no density: drop them before the product.

@@ -32,9 +32,7 @@ class Probit(Likelihood):
         log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
         return log_prob, first, second[:, :, None]
 
-    def curvature(
-        self, y: np.ndarray, f: np.ndarray
-    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         slope = signs(y) / np.sqrt(self.variance)
         z = slope * (f + self.bias)
         h = hazard(z)
@@ -47,9 +45,7 @@ class Probit(Likelihood):
         """GR06 section 4.4.1; the auxiliary has unit variance, so this needs variance = 1."""
         return f + self.tilted(y, f, np.zeros_like(f))[1]
 
-    def tilted(
-        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         slope = signs(y) / np.sqrt(self.variance + var)
         z = slope * (mean + self.bias)
         h = hazard(z)

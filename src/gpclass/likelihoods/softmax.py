@@ -31,9 +31,7 @@ class Softmax(Likelihood):
         hessian[:, diagonal, diagonal] -= pi
         return self.log_prob(y, f), gradient, hessian
 
-    def curvature(
-        self, y: np.ndarray, f: np.ndarray
-    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         pi = np.maximum(softmax(f, axis=1), 1e-300)
         return pi, lambda c: c - pi * c.sum(axis=1, keepdims=True)
 

@@ -1,0 +1,181 @@
+"""Pictures in scikit-learn's manner: ``Display.from_estimator(...)`` computes and draws, ``.plot(ax=)`` draws again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .metrics import ReliabilityCurve, reliability_curve
+
+#: Colours for classes, readable for the colour-blind (Okabe and Ito).
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#555555")
+INK = "#222222"
+
+
+def _axes(ax: Any) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'gpclass[plot]'") from error
+    return plt.subplots(layout="constrained")[1] if ax is None else ax
+
+
+def _class_colours(n_classes: int) -> np.ndarray:
+    from matplotlib.colors import to_rgb
+
+    return np.array([to_rgb(COLOURS[k % len(COLOURS)]) for k in range(n_classes)])
+
+
+class ProbabilityMapDisplay:
+    """Class probabilities over two inputs: colours mix in proportion, lines are the decision boundaries."""
+
+    def __init__(self, grid: tuple[np.ndarray, np.ndarray], proba: np.ndarray, classes: np.ndarray) -> None:
+        self.grid, self.proba, self.classes = grid, proba, classes
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        features: tuple[int, int] = (0, 1),
+        resolution: int = 160,
+        ax: Any = None,
+    ) -> ProbabilityMapDisplay:
+        """Map a fitted classifier over two inputs, the others held at their medians; y draws the rows on top."""
+        check_is_fitted(estimator)
+        X = np.asarray(X, dtype=float)
+        axes = []
+        for feature in features:
+            low, high = X[:, feature].min(), X[:, feature].max()
+            margin = 0.06 * (high - low)
+            axes.append(np.linspace(low - margin, high + margin, resolution))
+        grid = np.meshgrid(*axes)
+        rows = np.tile(np.median(X, axis=0), (grid[0].size, 1))
+        for feature, values in zip(features, grid, strict=True):
+            rows[:, feature] = values.ravel()
+        proba = estimator.predict_proba(rows).reshape(resolution, resolution, -1)
+        display = cls((axes[0], axes[1]), proba, estimator.classes_)
+        display.plot(ax=ax)
+        if y is not None:
+            colours = _class_colours(len(estimator.classes_))
+            for k, label in enumerate(estimator.classes_):
+                mine = np.asarray(y) == label
+                display.ax_.scatter(
+                    *X[mine][:, list(features)].T,
+                    s=16,
+                    color=colours[k],
+                    edgecolor="white",
+                    linewidth=0.5,
+                    label=str(label),
+                )
+            if len(estimator.classes_) <= 10:
+                display.ax_.legend(loc="upper right", fontsize="small", framealpha=0.9)
+        return display
+
+    def plot(self, ax: Any = None) -> ProbabilityMapDisplay:
+        ax = _axes(ax)
+        colours = _class_colours(self.proba.shape[-1])
+        # Half-way to white, so that the rows stand out.
+        image = 1.0 - 0.55 * self.proba @ (1.0 - colours)
+        x, y = self.grid
+        ax.imshow(image, extent=(x[0], x[-1], y[0], y[-1]), origin="lower", aspect="auto", interpolation="bilinear")
+        for k in range(self.proba.shape[-1]):
+            rest = np.delete(self.proba, k, axis=-1).max(axis=-1)
+            ax.contour(x, y, self.proba[..., k] - rest, levels=[0.0], colors=INK, linewidths=0.9)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class BoundDisplay:
+    """The bound on the log evidence after each iteration of the engine."""
+
+    def __init__(self, trace: Any) -> None:
+        self.trace = np.asarray(trace)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> BoundDisplay:
+        check_is_fitted(estimator)
+        return cls(estimator.info_.trace).plot(ax=ax)
+
+    def plot(self, ax: Any = None, **line: Any) -> BoundDisplay:
+        ax = _axes(ax)
+        ax.plot(np.arange(len(self.trace)), self.trace, marker="o", markersize=4, color=COLOURS[0], **line)
+        ax.set(xlabel="iteration", ylabel="bound on the log evidence")
+        ax.grid(alpha=0.25)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class RelevanceDisplay:
+    """Relevance of each input, largest on top, on a logarithmic scale."""
+
+    def __init__(self, relevance: np.ndarray, names: list[str]) -> None:
+        self.relevance, self.names = np.asarray(relevance), names
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, feature_names: Any = None, max_inputs: int = 20, ax: Any = None
+    ) -> RelevanceDisplay:
+        """The most relevant inputs of a fitted estimator; with a PerClass kernel, the mean over classes."""
+        check_is_fitted(estimator)
+        relevance = np.atleast_2d(estimator.relevance_).mean(axis=0)
+        if feature_names is None:
+            feature_names = getattr(estimator, "feature_names_in_", [f"x{j + 1}" for j in range(len(relevance))])
+        top = np.argsort(relevance)[::-1][:max_inputs]
+        return cls(relevance[top], [str(feature_names[j]) for j in top]).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> RelevanceDisplay:
+        ax = _axes(ax)
+        places = np.arange(len(self.names))[::-1]
+        floor = max(self.relevance.max() * 1e-8, self.relevance[self.relevance > 0].min() * 0.5)
+        ax.hlines(places, floor, np.maximum(self.relevance, floor), color=COLOURS[0], linewidth=2)
+        ax.plot(np.maximum(self.relevance, floor), places, "o", color=COLOURS[0])
+        ax.set_yticks(places, self.names)
+        ax.set(xscale="log", xlabel="relevance (inverse squared length-scale)")
+        ax.grid(axis="x", alpha=0.25)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class ReliabilityDisplay:
+    """How often predictions of a given confidence are right; on the diagonal confidence is deserved."""
+
+    def __init__(self, curves: dict[str, ReliabilityCurve]) -> None:
+        self.curves = curves
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, probas: dict[str, np.ndarray], classes: Any, *, n_bins: int = 10, ax: Any = None
+    ) -> ReliabilityDisplay:
+        """One curve for each named array of probabilities, all for the same rows."""
+        curves = {name: reliability_curve(y_true, proba, classes, n_bins) for name, proba in probas.items()}
+        return cls(curves).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None) -> ReliabilityDisplay:
+        name = type(estimator).__name__
+        return cls.from_predictions(y, {name: estimator.predict_proba(X)}, estimator.classes_, n_bins=n_bins, ax=ax)
+
+    def plot(self, ax: Any = None) -> ReliabilityDisplay:
+        ax = _axes(ax)
+        ax.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":")
+        for i, (name, curve) in enumerate(self.curves.items()):
+            colour = COLOURS[i % len(COLOURS)]
+            ax.plot(curve.confidence, curve.accuracy, color=colour, label=name)
+            sizes = 12 + 120 * np.sqrt(curve.rows / curve.rows.sum())
+            ax.scatter(curve.confidence, curve.accuracy, s=sizes, color=colour, alpha=0.7)
+        ax.set(
+            xlim=(0, 1.02),
+            ylim=(0, 1.02),
+            xlabel="confidence in the predicted label",
+            ylabel="share that is right",
+        )
+        ax.set_aspect("equal")
+        ax.legend(loc="lower right", fontsize="small")
+        ax.grid(alpha=0.25)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

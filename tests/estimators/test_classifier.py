@@ -1,0 +1,345 @@
+"""GPClassifier as its users meet it."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import kernels as sk
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gpclass import GPClassifier, _estimator, posteriors
+from gpclass.hyper import Evidence
+from gpclass.inference import VB
+from gpclass.kernels import RBF, Linear, PerClass, Precomputed, View, White
+from gpclass.likelihoods import MultinomialProbit, OrderedProbit
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order[:70]], y[order[:70]], X[order[70:]], y[order[70:]]
+
+
+@pytest.fixture(scope="module")
+def fitted(iris):
+    return GPClassifier(100.0 * RBF(2.0), standardize=True, hyper="fixed").fit(*iris[:2])
+
+
+def test_three_lines_give_good_probabilities(iris):
+    X, y, X_test, y_test = iris
+    proba = GPClassifier().fit(X, y).predict_proba(X_test)
+    assert proba.shape == (80, 3)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert np.mean(proba.argmax(axis=1) == y_test) > 0.92
+    assert -np.mean(np.log(proba[np.arange(80), y_test])) < 0.15
+
+
+def test_learning_raises_the_objective(iris):
+    X, y, _, _ = iris
+    kernel = 1.0 * RBF(0.5)
+    start = GPClassifier(kernel, standardize=True, hyper="fixed").fit(X, y)
+    learned = GPClassifier(kernel, standardize=True).fit(X, y)
+    assert learned.objective_ > start.objective_ + 5
+    assert learned.hyper_.n_evaluations > 3
+    assert start.kernel_ == kernel
+    assert learned.kernel_ != kernel
+
+
+def test_restarts_do_not_lose(iris):
+    X, y, _, _ = iris
+    stuck = 1.0 * RBF(0.01)
+    alone = GPClassifier(stuck, standardize=True, hyper=Evidence(prior=None)).fit(X, y)
+    more = GPClassifier(stuck, standardize=True, hyper=Evidence(prior=None), n_restarts=2, random_state=0).fit(X, y)
+    again = GPClassifier(stuck, standardize=True, hyper=Evidence(prior=None), n_restarts=2, random_state=0).fit(X, y)
+    assert more.hyper_.value >= alone.hyper_.value
+    np.testing.assert_array_equal(more.hyper_.theta, again.hyper_.theta)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["setosa", "versicolor", "virginica"]),
+        np.array(["setosa", "versicolor", "virginica"], dtype=object),
+        np.array([10, -3, 7]),
+        np.array([1.0, 2.0, 3.0]),
+    ],
+)
+def test_any_sortable_labels(iris, labels):
+    X, y, X_test, y_test = iris
+    model = GPClassifier(hyper="fixed").fit(X, labels[y])
+    assert set(model.predict(X_test)) <= set(labels)
+    assert np.mean(model.predict(X_test) == labels[y_test]) > 0.9
+    np.testing.assert_array_equal(model.classes_, np.sort(labels))
+
+
+def test_two_classes_use_one_latent_function(iris):
+    X, y, X_test, y_test = iris
+    model = GPClassifier().fit(X, y == 2)
+    assert model.latent(X_test).mean.shape == (80, 1)
+    assert np.mean(model.predict(X_test) == (y_test == 2)) > 0.9
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X_test)), model.predict_proba(X_test), rtol=1e-10)
+
+
+def test_two_latent_functions_are_the_same_binary_model(iris):
+    # Same kernel: the difference of two latent functions with unit noise each is the binary model. VB keeps the means.
+    X, y, X_test, _ = iris
+    one = GPClassifier(2.0 * RBF(2.0), hyper="fixed").fit(X, y == 2)
+    two = GPClassifier(2.0 * RBF(2.0), hyper="fixed", likelihood=MultinomialProbit()).fit(X, y == 2)
+    latent = two.latent(X_test).mean
+    np.testing.assert_allclose((latent[:, 1] - latent[:, 0]) / np.sqrt(2), one.latent(X_test).mean[:, 0], atol=1e-7)
+
+
+def test_latent_beliefs(fitted, iris):
+    _, _, X_test, _ = iris
+    mean, variance = fitted.latent(X_test)
+    assert mean.shape == variance.shape == (80, 3)
+    assert np.all(variance > 0)
+    full = fitted.latent(X_test[:6], full_cov=True)
+    assert full.cov.shape == (3, 6, 6)
+    np.testing.assert_allclose(full.cov[1].diagonal(), variance[:6, 1], rtol=1e-7)
+    draws = fitted.sample_latent(X_test[:6], 4000, random_state=0)
+    assert draws.shape == (4000, 6, 3)
+    scale = np.sqrt(variance[:6])
+    assert np.max(np.abs(draws.mean(axis=0) - mean[:6]) / scale) < 0.1
+    assert np.max(np.abs(np.cov(draws[:, :, 2].T) - full.cov[2]) / np.outer(scale[:, 2], scale[:, 2])) < 0.1
+    np.testing.assert_array_equal(draws, fitted.sample_latent(X_test[:6], 4000, random_state=0))
+
+
+def test_predictions_in_blocks_are_the_same(fitted, iris, monkeypatch):
+    whole = fitted.predict_proba(iris[2])
+    monkeypatch.setattr(posteriors, "BLOCK_BYTES", 7 * 8 * 70)
+    np.testing.assert_allclose(fitted.predict_proba(iris[2]), whole, rtol=1e-12)
+
+
+def test_memory_of_predictions_is_bounded(fitted):
+    import tracemalloc
+
+    X = np.random.default_rng(0).normal(size=(200_000, 4))
+    tracemalloc.start()
+    fitted.posterior_.latent(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The full matrix of covariances would take 107 MiB several times over, results take 9 MiB.
+    assert peak < 9 * 2**20 + 6 * posteriors.BLOCK_BYTES
+
+
+def test_data_frames(iris):
+    X, y, X_test, _ = iris
+    names = ["sepal length", "sepal width", "petal length", "petal width"]
+    plain = GPClassifier(hyper="fixed").fit(X, y).predict_proba(X_test)
+    for frame, labels in ((pd.DataFrame, pd.Series), (pl.DataFrame, pl.Series)):
+        data = frame(dict(zip(names, X.T, strict=True)))
+        test = frame(dict(zip(names, X_test.T, strict=True)))
+        model = GPClassifier(hyper="fixed").fit(data, labels(y))
+        assert list(model.feature_names_in_) == names
+        np.testing.assert_allclose(model.predict_proba(test), plain)
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(test.rename({"sepal width": "width"}) if frame is pl.DataFrame else test[names[::-1]])
+
+
+def test_columns_by_name(iris):
+    X, y, X_test, _ = iris
+    names = ["a", "b", "c", "d"]
+    kernel = 10.0 * View(RBF(1.0), ["c", "d"])
+    named = GPClassifier(kernel, hyper="fixed").fit(pd.DataFrame(X, columns=names), y)
+    direct = GPClassifier(10.0 * RBF(1.0), hyper="fixed").fit(X[:, 2:], y)
+    np.testing.assert_allclose(
+        named.predict_proba(pd.DataFrame(X_test, columns=names)), direct.predict_proba(X_test[:, 2:])
+    )
+    np.testing.assert_array_equal(named.relevance_, [0, 0, 1, 1])
+
+
+def test_sklearn_kernels_are_accepted(iris):
+    X, y, X_test, _ = iris
+    theirs = GPClassifier(sk.ConstantKernel(5.0) * sk.RBF([1.0, 2.0, 1.0, 2.0]), hyper="fixed").fit(X, y)
+    ours = GPClassifier(5.0 * RBF([1.0, 2.0, 1.0, 2.0]), hyper="fixed").fit(X, y)
+    np.testing.assert_array_equal(theirs.predict_proba(X_test), ours.predict_proba(X_test))
+
+
+def test_precomputed_gram_matrices(iris):
+    X, y, X_test, _ = iris
+    kernel = 10.0 * RBF(1.5)
+    plain = GPClassifier(kernel, hyper="fixed").fit(X, y)
+    model = GPClassifier(Precomputed()).fit(kernel(X), y)
+    np.testing.assert_allclose(model.predict_proba(kernel(X_test, X)), plain.predict_proba(X_test), rtol=1e-9)
+    assert model.log_evidence_ == pytest.approx(plain.log_evidence_, rel=1e-10)
+    assert model.__sklearn_tags__().input_tags.pairwise
+    scores = cross_val_score(GPClassifier(Precomputed()), kernel(X), y, cv=3)
+    expected = cross_val_score(GPClassifier(kernel, hyper="fixed"), X, y, cv=3)
+    np.testing.assert_allclose(scores, expected)
+    # A kernel whose diagonal varies needs each new row's own variance in one more column.
+    uneven = Linear() + 1.0
+    model = GPClassifier(Precomputed()).fit(uneven(X), y)
+    wide = np.column_stack([uneven(X_test, X), uneven.diag(X_test)])
+    expected = GPClassifier(uneven, hyper="fixed").fit(X, y).predict_proba(X_test)
+    np.testing.assert_allclose(model.predict_proba(wide), expected, rtol=1e-6)
+
+
+def test_kernels_of_their_own_for_every_class(iris):
+    X, y, X_test, y_test = iris
+    model = GPClassifier(PerClass(10.0 * RBF(1.0)), standardize=True).fit(X, y)
+    assert model.relevance_.shape == (3, 4)
+    scales = [model.kernel_.params[f"{k}.length_scale"] for k in range(3)]
+    assert len(set(np.round(scales, 3))) == 3
+    assert model.score(X_test, y_test) > 0.9
+
+
+def test_automatic_relevance_determination():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 4))
+    y = (X[:, 1] > 0).astype(int) + (X[:, 1] > 1)
+    model = GPClassifier(100.0 * RBF(2.0, ard=True), standardize=True).fit(X, y)
+    assert model.relevance_.argmax() == 1
+    assert model.relevance_[1] > 10 * np.delete(model.relevance_, 1).max()
+
+
+def test_works_with_the_rest_of_sklearn(iris):
+    X, y, X_test, y_test = iris
+    pipeline = make_pipeline(StandardScaler(), GPClassifier(10.0 * RBF(1.0), hyper="fixed"))
+    assert pipeline.fit(X, y).score(X_test, y_test) > 0.9
+    search = GridSearchCV(pipeline, {"gpclassifier__kernel": [RBF(0.01), 10.0 * RBF(1.0)]}, cv=3).fit(X, y)
+    assert search.best_params_["gpclassifier__kernel"] == 10.0 * RBF(1.0)
+    model = GPClassifier(RBF(2.0), inference=VB(objective="bound"))
+    assert clone(model).get_params()["kernel"] == RBF(2.0)
+
+
+def test_pickle_round_trip(fitted, iris):
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_proba(iris[2]), fitted.predict_proba(iris[2]))
+
+
+def test_far_from_the_data_probabilities_go_to_equal(fitted):
+    np.testing.assert_allclose(fitted.predict_proba(np.full((1, 4), 1e3)), 1 / 3, atol=1e-6)
+
+
+def test_log_probabilities_keep_their_digits_in_the_tail():
+    X = np.r_[np.full(20, -1.0), np.full(20, 1.0)][:, None]
+    y = np.repeat([0, 1], 20)
+    model = GPClassifier(1e4 * RBF(1.0), hyper="fixed").fit(X, y)
+    log_proba = model.predict_log_proba([[-1.0]])[0]
+    assert log_proba[1] < -5
+    assert np.exp(log_proba).sum() == pytest.approx(1.0)
+
+
+class TestBadInput:
+    """Says what was expected and what came, and leaves a fitted model as it was."""
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda X, y: (np.where(X > 7, np.nan, X), y), "NaN"),
+            (lambda X, y: (np.where(X > 7, np.inf, X), y), "infinity"),
+            (lambda X, y: (X, np.zeros(len(y))), "at least 2 classes, got 1 class: all 70 labels are 0.0"),
+            (lambda X, y: (X, np.array([*["a"] * 35, *[1] * 35], dtype=object)), "mixture of int and str"),
+            (lambda X, y: (X, np.array([None, *["a", "b"] * 34, "a"], dtype=object)), "got None in row 0"),
+            (lambda X, y: (X, y + 0.5), "Unknown label type"),
+            (lambda X, y: (X[:1], y[:1]), "minimum of 2 is required"),
+            (lambda X, y: (X[:, 0], y), "Expected 2D array"),
+            (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+            (lambda X, y: (np.ones_like(X), y), "at least one column that varies, got 4 constant"),
+        ],
+    )
+    def test_data(self, fitted, iris, change, message):
+        model = pickle.loads(pickle.dumps(fitted)).set_params(kernel=None)
+        before = model.predict_proba(iris[2])
+        with pytest.raises(ValueError, match=message):
+            model.fit(*change(*iris[:2]))
+        np.testing.assert_array_equal(model.predict_proba(iris[2]), before)
+
+    @pytest.mark.parametrize(
+        ("settings", "error", "message"),
+        [
+            ({"inference": "magic"}, ValueError, "inference must be one of"),
+            ({"hyper": "guess"}, ValueError, "hyper must be one of"),
+            ({"kernel": "rbf"}, TypeError, "expected a gpclass or scikit-learn kernel"),
+            ({"likelihood": "cauchy"}, ValueError, "likelihood must be one of"),
+            ({"likelihood": 3}, TypeError, "must be a gpclass likelihood"),
+            ({"likelihood": "probit"}, ValueError, "Probit is for 2 classes, got 3"),
+            ({"likelihood": OrderedProbit([1.0, 1.0])}, ValueError, "OrderedProbit is for 4 classes, got 3"),
+            ({"likelihood": "softmax"}, TypeError, "VB inference needs a likelihood with augment"),
+            ({"n_restarts": -1}, ValueError, "n_restarts must be a whole number"),
+            ({"standardize": "yes"}, ValueError, "standardize must be"),
+            ({"kernel": RBF([1.0, 2.0])}, ValueError, "has 2 values, but the data have 4 columns"),
+            ({"kernel": PerClass((RBF(), RBF()))}, ValueError, "holds 2 kernels, but the model has 3"),
+        ],
+    )
+    def test_settings(self, iris, settings, error, message):
+        model = GPClassifier(**settings)
+        with pytest.raises(error, match=message):
+            model.fit(*iris[:2])
+        assert not hasattr(model, "classes_")
+
+    def test_width_at_predict(self, fitted):
+        with pytest.raises(ValueError, match="X has 3 features, but GPClassifier is expecting 4"):
+            fitted.predict(np.zeros((2, 3)))
+
+    def test_gram_matrix_that_is_no_covariance(self):
+        with pytest.raises(ValueError, match="positive semi-definite Gram matrix; its smallest eigenvalue is -1"):
+            GPClassifier(Precomputed()).fit([[1.0, 2.0], [2.0, 1.0]], [0, 1])
+
+    def test_more_memory_than_there_is(self, monkeypatch):
+        X, y = np.zeros((3000, 1)), np.arange(3000) % 2
+        X[:, 0] = np.arange(3000)
+        monkeypatch.setattr(_estimator, "available_memory", lambda: 2**28)
+        with pytest.raises(MemoryError, match=r"3000 rows needs about 0\.5 GiB .* 0\.2 GiB free; .*SparseGPClassifier"):
+            GPClassifier().fit(X, y)
+
+    def test_constant_columns_and_contradicting_duplicates_are_data(self, iris):
+        X, y, X_test, _ = iris
+        padded = np.column_stack([X, np.full(70, 3.0)])
+        plain = GPClassifier(100.0 * RBF(2.0), standardize=True, hyper="fixed").fit(X, y)
+        model = GPClassifier(100.0 * RBF(2.0), standardize=True, hyper="fixed").fit(padded, y)
+        test = np.column_stack([X_test, np.full(80, 3.0)])
+        np.testing.assert_allclose(model.predict_proba(test), plain.predict_proba(X_test))
+        twice, opposite = np.vstack([X, X]), np.r_[y, (y + 1) % 3]
+        proba = GPClassifier().fit(twice, opposite).predict_proba(X)
+        rows = np.arange(70)
+        assert abs(proba[rows, y].mean() - proba[rows, (y + 1) % 3].mean()) < 0.1
+
+    def test_no_convergence_warns_and_keeps_the_best(self, iris):
+        X, y, X_test, _ = iris
+        with pytest.warns(ConvergenceWarning, match="VB inference stopped after 2 iterations"):
+            model = GPClassifier(RBF(1.0), hyper="fixed", inference=VB(max_iter=2)).fit(X, y)
+        assert np.all(np.isfinite(model.predict_proba(X_test)))
+        with pytest.warns(ConvergenceWarning, match="learning stopped"):
+            GPClassifier(hyper=Evidence(max_iter=1)).fit(X, y)
+        bounded = 1.0 * RBF(1.0, bounds={"length_scale": (0.5, 1.5)})
+        with pytest.warns(ConvergenceWarning, match="length_scale at a bound"):
+            GPClassifier(bounded, standardize=True).fit(X, y)
+
+    def test_interrupt_leaves_nothing_half_done(self, iris, monkeypatch):
+        def interrupt(*args, **kwargs):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(VB, "__call__", interrupt)
+        model = GPClassifier()
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(*iris[:2])
+        assert vars(model) == vars(GPClassifier())
+
+
+def test_white_noise_in_the_kernel_makes_predictions_less_sure(iris):
+    X, y, X_test, _ = iris
+    sure = GPClassifier(10.0 * RBF(2.0), hyper="fixed").fit(X, y).predict_proba(X_test)
+    unsure = GPClassifier(10.0 * RBF(2.0) + White(5.0), hyper="fixed").fit(X, y).predict_proba(X_test)
+    assert unsure.max(axis=1).mean() < sure.max(axis=1).mean()
+
+
+def test_wine_beats_the_paper():
+    # The fast twin of the slow table 1: GR06 report -10.16 for VB over 50 splits.
+    X, y = load_wine(return_X_y=True)
+    scores = []
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(len(y))
+        train, test = order[:107], order[107:]
+        log_proba = GPClassifier().fit(X[train], y[train]).predict_log_proba(X[test])
+        scores.append(log_proba[np.arange(len(test)), y[test]].sum())
+    assert np.mean(scores) > -10.16
