@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from .._numba import jit, over_rows
+from ..linalg import one_thread
 from ..parameters import POSITIVE
 from .base import Kernel, Pullback
 
@@ -25,6 +27,11 @@ def expand_ard(kernel: Kernel, name: str, ard: bool, n_features: int) -> Kernel:
     return kernel
 
 
+def _threads_for(n_features: int) -> AbstractContextManager:
+    """Products with few columns are bound by memory: more BLAS threads only slow them down."""
+    return one_thread() if n_features < 64 else nullcontext()
+
+
 def squared_distances(A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
     """|a_i - b_j|^2 by one matrix product, with close pairs computed again from their difference.
 
@@ -38,7 +45,8 @@ def squared_distances(A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
     # |a|^2 + |b|^2 - 2 a'b as one product of widened matrices: one pass over the n x n result instead of three.
     left = np.column_stack([-2.0 * A, norms_a, np.ones(len(A))])
     right = np.column_stack([B, np.ones(len(B)), norms_b])
-    squared = left @ right.T
+    with _threads_for(A.shape[1]):
+        squared = left @ right.T
     over_rows(_mend_close_pairs, len(A), float(len(B)), squared, A, B, norms_a, same)
     return squared
 
@@ -57,15 +65,28 @@ def _mend_close_pairs(start, stop, squared, A, B, norms, same):
                 squared[i, j] = total
 
 
-def _scale_gradient(W: np.ndarray, A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
-    """sum_ij W_ij (a_id - b_jd)^2 for every column d, without the n x n x d differences."""
+def _scale_gradient(G: np.ndarray, slope: np.ndarray, A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
+    """sum_ij G_ij slope_ij (a_id - b_jd)^2 for every column d, without the n x n x d differences.
+
+    Squares are expanded, so each block of rows costs one product; blocks stay in the cache.
+    """
+    same = B is None
     centre = A.mean(axis=0)
     A = A - centre
-    B = A if B is None else B - centre
-    ones = np.ones((len(B), 1))
-    product = W @ np.hstack([B, ones])
-    squares = product[:, -1] @ (A * A) + (np.ones(len(A)) @ W) @ (B * B)
-    return squares - 2.0 * np.einsum("id,id->d", A, product[:, :-1])
+    B = A if same else B - centre
+    widened = np.column_stack([B, np.ones(len(B))])
+    total = np.zeros(A.shape[1])
+    column_sums = np.zeros(len(B))
+    for start in range(0, len(A), 128):
+        rows = slice(start, min(start + 128, len(A)))
+        W = G[rows] * slope[rows]
+        if same:
+            # A row and itself have no distance; leaving them out spares the sums below a large cancelling term.
+            W[np.arange(len(W)), np.arange(rows.start, rows.stop)] = 0.0
+        product = W @ widened
+        column_sums += W.sum(axis=0)
+        total += product[:, -1] @ (A[rows] ** 2) - 2.0 * np.einsum("id,id->d", A[rows], product[:, :-1])
+    return total + column_sums @ (B * B)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,13 +116,11 @@ class Stationary(Kernel):
         def pullback(G: np.ndarray) -> np.ndarray:
             # dK/dlog l_d = -2 g'(r^2) (x_d - z_d)^2 / l_d^2
             own: dict[str, float | np.ndarray] = dict(self._shape_gradient(G, squared))
-            W = G * slope
             if np.ndim(self.length_scale):
-                if B is None:
-                    np.fill_diagonal(W, 0.0)
-                own["length_scale"] = _scale_gradient(W, A, B)
+                with _threads_for(A.shape[1]):
+                    own["length_scale"] = _scale_gradient(G, slope, A, B)
             else:
-                own["length_scale"] = np.vdot(W, squared)
+                own["length_scale"] = np.einsum("ij,ij,ij->", G, slope, squared)
             return self._collect(own)
 
         return K, pullback
@@ -121,8 +140,13 @@ class RBF(Stationary):
     """exp(-r^2 / 2), the squared exponential. GR06 write it with phi_d = 1 / (2 length_scale_d^2)."""
 
     def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        K = -0.5 * squared
-        np.exp(K, out=K)
+        K = np.empty_like(squared)
+
+        def fill(start: int, stop: int) -> None:
+            np.multiply(squared[start:stop], -0.5, out=K[start:stop])
+            np.exp(K[start:stop], out=K[start:stop])
+
+        over_rows(fill, len(K), 3.0 * K.shape[1])
         return K, K
 
 
