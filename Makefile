@@ -28,7 +28,8 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 docs: $(STAMP)
-	$(BIN)/pdoc --math --docformat numpy --output-directory docs/_build gpclass
+	$(BIN)/pdoc --math --docformat numpy --output-directory docs/_build gpclass $(addprefix gpclass.,kernels likelihoods inference hyper priors cone \
+	  posteriors calibration metrics plotting datasets)
 	@echo "open docs/_build/gpclass.html"
 
 bench: $(STAMP)

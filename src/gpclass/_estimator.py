@@ -16,8 +16,8 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .hyper import Evidence, Fixed, Model
-from .inference.base import Engine
-from .kernels import RBF, Kernel, from_sklearn
+from .inference.base import Engine, Fit
+from .kernels import RBF, Kernel, PerClass, from_sklearn
 from .likelihoods import Likelihood
 from .posteriors import GaussianPosterior, Latent
 
@@ -74,9 +74,30 @@ def choose(name: str, value: Any, named: Mapping[str, type]) -> Any:
         if value not in named:
             raise ValueError(f"{name} must be one of {sorted(named)} or an object, got {value!r}")
         return named[value]()
+    if isinstance(value, type):
+        raise ValueError(f"{name} must be an object, not a class: write {value.__name__}() with brackets")
     if not callable(value):
         raise ValueError(f"{name} must be one of {sorted(named)} or an object, got {value!r}")
     return value
+
+
+def _warn_if_blind(kernel: Kernel, X: np.ndarray) -> None:
+    """Say so when no two rows look alike at the starting values: learning has no slope to follow from there."""
+    if kernel.pairwise or isinstance(kernel, PerClass):
+        return
+    rows = X[: min(len(X), 500)]
+    K = kernel(rows)
+    scale = np.sqrt(np.diag(K))
+    if np.all(scale > 0):
+        correlation = np.abs(K / scale / scale[:, None])[~np.eye(len(K), dtype=bool)]
+        if correlation.max() < 1e-6:
+            warnings.warn(
+                "at its starting values the kernel sees no two rows as similar (largest correlation "
+                f"{correlation.max():.1g}), so nothing can be learned; scale the inputs (standardize=True) or start "
+                "from a larger length_scale",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 class GPEstimator(BaseEstimator):
@@ -96,6 +117,18 @@ class GPEstimator(BaseEstimator):
         tags.input_tags.pairwise = isinstance(self.kernel, Kernel) and self.kernel.pairwise
         return tags
 
+    def set_params(self, **params: Any) -> Any:
+        """As in scikit-learn; ``kernel__length_scale=2`` replaces the kernel by one with that parameter changed."""
+        nested = {name[len("kernel__") :]: params.pop(name) for name in list(params) if name.startswith("kernel__")}
+        super().set_params(**params)
+        if nested:
+            if self.kernel is None:
+                raise ValueError(
+                    f"the default kernel has no settable parameters; pass a kernel to set {sorted(nested)}"
+                )
+            self.kernel = from_sklearn(self.kernel).with_params(nested)
+        return self
+
     # ---- fitting ------------------------------------------------------------------------------------
 
     def _start_kernel(self, n_features: int) -> Kernel:
@@ -113,21 +146,23 @@ class GPEstimator(BaseEstimator):
             raise ValueError("standardize=True makes no sense for a Precomputed kernel: X holds covariances")
         self.input_mean_ = X.mean(axis=0) if wanted else np.zeros(X.shape[1])
         spread = X.std(axis=0) if wanted else np.ones(X.shape[1])
-        # A constant column says nothing: leave it at zero instead of dividing by zero.
-        constant = spread <= 1e-12 * np.maximum(1.0, np.abs(self.input_mean_))
+        # A constant column says nothing: an infinite scale takes it out, whatever it holds at prediction.
+        constant = spread <= 1e-12 * np.abs(self.input_mean_)
         if wanted and np.all(constant):
             raise ValueError(
                 f"expected at least one column that varies, got {X.shape[1]} constant column(s) over {len(X)} rows"
             )
-        self.input_scale_ = np.where(constant, 1.0, spread)
+        self.input_scale_ = np.where(constant, np.inf, spread)
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return (X - self.input_mean_) / self.input_scale_
 
-    def _learn(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, engine: Engine, n_latent: int) -> None:
+    def _learn(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, engine: Engine, n_latent: int) -> Fit:
         """Choose theta, fit there, and keep the result."""
-        check_memory(len(X), n_latent + 6)
-        if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
+        # Measured at the peak of learning: factors, inverses and gradients for every latent function, and a dozen more.
+        check_memory(len(X), 7 * n_latent + 13 if isinstance(self.kernel, PerClass) else 3 * n_latent + 12)
+        whole = isinstance(self.n_restarts, (int, np.integer)) and not isinstance(self.n_restarts, bool)
+        if not (whole and self.n_restarts >= 0):
             raise ValueError(f"n_restarts must be a whole number >= 0, got {self.n_restarts!r}")
         self._settle_scale(X)
         X = self._scaled(X)
@@ -136,6 +171,8 @@ class GPEstimator(BaseEstimator):
         model = Model(kernel, likelihood, engine, X, y, n_latent)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         hyper = choose("hyper", self.hyper, HYPER)
+        if not isinstance(hyper, Fixed):
+            _warn_if_blind(kernel, X)
         self.hyper_ = hyper(model, np.random.default_rng(seed), self.n_restarts, self.n_jobs)
         if not self.hyper_.converged:
             warnings.warn(
@@ -165,6 +202,7 @@ class GPEstimator(BaseEstimator):
         self.n_iter_ = fit.info.n_iter
         self.log_evidence_ = fit.log_evidence
         self.objective_ = fit.objective
+        return fit
 
     # ---- after fitting ------------------------------------------------------------------------------
 

@@ -7,19 +7,35 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from ._estimator import GPEstimator, choose, untouched_on_failure
-from .inference import VB
-from .likelihoods import Likelihood, Logit, MultinomialProbit, Probit, Softmax
+from .calibration import Calibration, calibrate
+from .inference import EP, VB, Laplace
+from .inference.base import Fit
+from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, Softmax
 
-ENGINES = {"vb": VB}
+ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace}
 LIKELIHOODS = {
     "probit": Probit,
     "logit": Logit,
     "multinomial_probit": MultinomialProbit,
     "softmax": Softmax,
 }
+
+
+def _refuse_mixed_labels(y: Any) -> None:
+    """NumPy would make strings of a list of numbers and strings, and cannot sort an object array of both."""
+    if not isinstance(y, (list, tuple)) and getattr(y, "dtype", None) != np.dtype(object):
+        return
+    labels = list(np.asarray(y, dtype=object).ravel())
+    missing = [i for i, label in enumerate(labels) if label is None or label != label]
+    if missing:
+        raise ValueError(f"expected a label in every row, got {labels[missing[0]]!r} in row {missing[0]}")
+    strings = [isinstance(label, str) for label in labels]
+    if any(strings) and not all(strings):
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise ValueError(f"expected labels of one type, got a mixture of {' and '.join(kinds)}")
 
 
 class GPClassifier(ClassifierMixin, GPEstimator):
@@ -33,9 +49,12 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : engine or str, default="vb"
-        "vb" is the variational Bayes of GR06.
+        "vb" is the variational Bayes of GR06, "ep" joint expectation propagation, "laplace" Laplace's method.
     hyper : "evidence", "fixed" or an object of ``gpclass.hyper``, default="evidence"
         Learn kernel parameters from the training data, or leave them alone.
+    calibration : "loo" or None, default="loo"
+        After fitting, learn one factor for all latent means and one for all latent variances from leave-one-out
+        predictions of the training labels ("vb" and "ep").
     n_restarts : int, default=0
         Further starting points for learning, drawn at random.
     standardize : "auto" or bool, default="auto"
@@ -52,6 +71,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         The engine's log evidence; for "vb" the variational bound, never above the truth.
     objective_ : float
         What learning maximised (without the prior); for "vb" the Laplace evidence at the same mode.
+    calibration_ : Calibration
+        The learned ``mean_scale`` and ``variance_scale``; ``latent`` reports beliefs before they are applied.
+    loo_proba_ : (n, n_classes)
+        Probabilities of each training row's labels without its own label.
     relevance_ : (n_features,) inverse squared length-scales
     hyper_, info_ : how learning and inference went (evaluations, convergence, bound after each iteration)
     n_iter_ : int, iterations of the engine
@@ -78,6 +101,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         likelihood: Any = None,
         inference: Any = "vb",
         hyper: Any = "evidence",
+        calibration: str | None = "loo",
         n_restarts: int = 0,
         standardize: Any = "auto",
         random_state: Any = None,
@@ -87,6 +111,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.likelihood = likelihood
         self.inference = inference
         self.hyper = hyper
+        self.calibration = calibration
         self.n_restarts = n_restarts
         self.standardize = standardize
         self.random_state = random_state
@@ -94,25 +119,30 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def fit(self, X: Any, y: Any) -> GPClassifier:
         """Fit to rows X (n, n_features) with labels y (n,): strings, numbers or any sortable objects."""
+        if self.calibration not in ("loo", None):
+            raise ValueError(f"calibration must be 'loo' or None, got {self.calibration!r}")
         with untouched_on_failure(self):
+            _refuse_mixed_labels(y)
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             labels = self._encode(y)
             likelihood = self._resolve_likelihood(len(self.classes_))
             engine = choose("inference", self.inference, ENGINES)
-            self._learn(X, labels, likelihood, engine, likelihood.n_latent(len(self.classes_)))
+            fit = self._learn(X, labels, likelihood, engine, likelihood.n_latent(len(self.classes_)))
+            self._calibrate(labels, fit)
         return self
 
+    def _calibrate(self, labels: np.ndarray, fit: Fit) -> None:
+        """Leave-one-out probabilities, and the two factors learned from them."""
+        self.calibration_ = Calibration()
+        if fit.loo is None:
+            self.loo_proba_ = None
+            return
+        mean, cov = fit.loo
+        if self.calibration == "loo" and cov.ndim == 2:
+            self.calibration_ = calibrate(self.likelihood_, labels, mean, cov)
+        self.loo_proba_ = self.likelihood_.predict(*self.calibration_(mean, cov))
+
     def _encode(self, y: Any) -> np.ndarray:
-        y = column_or_1d(y, warn=True)
-        if y.dtype == object:
-            missing = [i for i, label in enumerate(y) if label is None or label != label]
-            if missing:
-                raise ValueError(f"expected a label in every row, got {y[missing[0]]!r} in row {missing[0]}")
-            kinds = sorted({type(label).__name__ for label in y})
-            try:
-                np.unique(y)
-            except TypeError:
-                raise ValueError(f"expected labels of one type, got a mixture of {' and '.join(kinds)}") from None
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -133,6 +163,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             likelihood = self.likelihood
         if not isinstance(likelihood, Likelihood):
             raise TypeError(f"likelihood must be a gpclass likelihood, got {likelihood!r}")
+        if isinstance(likelihood, Gaussian):
+            raise TypeError("the Gaussian likelihood is for numbers, not labels; use GPRegressor")
         if likelihood.n_latent(n_classes) == 1 and likelihood.n_outcomes(1) != n_classes:
             raise ValueError(f"{type(likelihood).__name__} is for {likelihood.n_outcomes(1)} classes, got {n_classes}")
         return likelihood
@@ -140,12 +172,12 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``."""
         X = self._checked(X)
-        return self.likelihood_.predict_log(*self.posterior_.latent(X))
+        return self.likelihood_.predict_log(*self.calibration_(*self.posterior_.latent(X)))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``."""
         X = self._checked(X)
-        return self.likelihood_.predict(*self.posterior_.latent(X))
+        return self.likelihood_.predict(*self.calibration_(*self.posterior_.latent(X)))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row."""

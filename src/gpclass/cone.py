@@ -33,6 +33,8 @@ from ._numba import FAR, jit, mills, normal_parts, over_rows
 DROP = 36.0
 #: Step of the trapezoid rule in units of (largest curvature)^-1/2.
 STEP = 0.85
+#: log Z is about minus a gap squared; beyond this size its digits no longer resolve the integrand.
+LARGEST_MEAN = 1e7
 _TINY = 1e-150
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -81,13 +83,16 @@ def _support(a, b, k):
             value, slope, curvature = _log_integrand(u, a, b, k)
         ends[side] = u
         steepest = max(steepest, -curvature)
-    low, steepest, certain = _reach_down(a, b, k, ends[0], steepest)
+    low, certain = _reach_down(a, b, k, ends[0])
+    if certain:
+        _, _, curvature = _log_integrand(low, a, b, k)
+        steepest = max(steepest, -curvature, _steepest_peak(a, b, k))
     intervals = ceil((ends[1] - low) * sqrt(steepest) / STEP)
     return peak, low, ends[1], max(intervals, 16), certain
 
 
 @jit
-def _reach_down(a, b, k, low, steepest):
+def _reach_down(a, b, k, low):
     """Move the left end so that 1 - Z and the derivatives keep their digits when the label is all but certain.
 
     N(u) phi(x_j) peaks at -a b / (1 + a^2) with height exp(-z_j^2 / 2), z_j = b / sqrt(1 + a^2), and N(u) Phi(-x_j)
@@ -96,14 +101,23 @@ def _reach_down(a, b, k, low, steepest):
     nearest = np.inf
     for j in range(k):
         nearest = min(nearest, b[j] / sqrt(1.0 + a[j] * a[j]))
-    if nearest < 3.0:
-        return low, steepest, False
+    # Not certain yet, or so certain that 1 - Z and the derivatives are zero in double precision.
+    if nearest < 3.0 or nearest > FAR:
+        return low, False
     for j in range(k):
         precision = 1.0 + a[j] * a[j]
         if 0.5 * (b[j] * b[j] / precision - nearest * nearest) < DROP:
             low = min(low, -a[j] * b[j] / precision - sqrt(2.0 * DROP))
-            steepest = max(steepest, precision)
-    return low, steepest, True
+    return low, True
+
+
+@jit
+def _steepest_peak(a, b, k):
+    """Largest precision of the Gaussians N(u) phi(x_j)."""
+    largest = 1.0
+    for j in range(k):
+        largest = max(largest, 1.0 + a[j] * a[j])
+    return largest
 
 
 @jit
@@ -163,7 +177,7 @@ def _log_probability(peak, integral, certain, complement):
     """log Z; from 1 - Z where Z is so close to 1 that its own logarithm would lose every digit."""
     if certain:
         return log1p(-complement * exp(-_LOG_SQRT_2PI))
-    return peak + log(integral) - _LOG_SQRT_2PI
+    return min(peak + log(integral) - _LOG_SQRT_2PI, 0.0)
 
 
 @jit
@@ -333,6 +347,8 @@ def _curvature_pullback_rows(start, stop, labels, means, cotangent, out):
 
 def _prepare(means: np.ndarray, variances: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     means = np.ascontiguousarray(means, dtype=float)
+    if means.size and not np.max(np.abs(means)) <= LARGEST_MEAN:
+        raise ValueError(f"expected latent means up to {LARGEST_MEAN:g} in size, got {np.max(np.abs(means)):.3g}")
     if variances is None:
         return means, np.ones_like(means)
     return means, np.sqrt(1.0 + np.broadcast_to(np.asarray(variances, dtype=float), means.shape))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from threading import Lock, local
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,50 @@ JITTER_LADDER = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 #: Below this many rows several BLAS threads cost more than they give.
 SMALL = 600
-_blas = ThreadpoolController().select(user_api="blas")
 
 
-def one_thread() -> AbstractContextManager:
-    """BLAS on one thread. NumPy and SciPy bring a pool each, and on small matrices those pools fight for the cores."""
-    return _blas.limit(limits=1)
+class _OneThread:
+    """BLAS on one thread inside the ``with``; threads may enter and leave in any order, and nest.
+
+    threadpoolctl lets only one living thread set a pool, so every thread puts back what was there before the first
+    one came in. A thread that loses the setting early computes the same, with more BLAS threads.
+    """
+
+    def __init__(self) -> None:
+        self._pools = ThreadpoolController().select(user_api="blas").lib_controllers
+        self._lock = Lock()
+        self._inside = 0
+        self._own = local()
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._before = [pool.num_threads for pool in self._pools]
+            self._inside += 1
+            self._own.depth = getattr(self._own, "depth", 0) + 1
+            if self._own.depth == 1:
+                self._set([1] * len(self._pools))
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            self._own.depth -= 1
+            if self._own.depth == 0:
+                self._set(self._before)
+
+    def _set(self, counts: list[int]) -> None:
+        for pool, count in zip(self._pools, counts, strict=True):
+            pool.set_num_threads(count)
+
+
+#: NumPy and SciPy bring a BLAS pool each, and on small matrices those pools fight for the cores.
+one_thread = _OneThread()
 
 
 def suited_threads(n: int) -> AbstractContextManager:
     """One BLAS thread for small matrices, as many as there are for large ones."""
-    return one_thread() if n < SMALL else nullcontext()
+    return one_thread if n < SMALL else nullcontext()
 
 
 def for_each_class(work: Callable[[int], Any], n_classes: int) -> list[Any]:
@@ -40,7 +74,7 @@ def for_each_class(work: Callable[[int], Any], n_classes: int) -> list[Any]:
     threads = min(n_classes, n_threads())
     if threads <= 1:
         return [work(c) for c in range(n_classes)]
-    with one_thread(), ThreadPoolExecutor(threads) as pool:
+    with one_thread, ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, range(n_classes)))
 
 

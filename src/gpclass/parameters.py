@@ -51,12 +51,15 @@ class Parameterised:
         elif isinstance(fixed, str):
             fixed = (fixed,)
         object.__setattr__(self, "fixed", tuple(fixed))
-        object.__setattr__(self, "bounds", dict(self.bounds))
-        for name in (*self.fixed, *self.bounds):  # type: ignore[misc]
+        for name in (*fixed, *self.bounds):
             if name not in self.domains:
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {name!r}; expected one of {list(self.domains)}"
                 )
+        # Bounds that are the default anyway are left out, so that equal kernels compare equal.
+        given = {name: (float(low), float(high)) for name, (low, high) in self.bounds.items()}
+        own = {name: pair for name, pair in given.items() if pair != _DEFAULT_BOUNDS[self.domains[name]]}
+        object.__setattr__(self, "bounds", own)
         for name in self.domains:
             object.__setattr__(self, name, self._checked(name, getattr(self, name)))
 
@@ -227,7 +230,7 @@ class Parameterised:
             piece = theta[start : start + np.size(old)]
             start += np.size(old)
             if self.domains[name] == POSITIVE:
-                piece = np.clip(np.exp(piece), *self._bounds_of(name))
+                piece = np.exp(piece)
             own[name] = piece.copy() if np.ndim(old) else float(piece[0])
         changed = replace(self, **own)
         if not self.children:

@@ -63,7 +63,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
             y = np.asarray(y, dtype=float)
             self.target_mean_ = float(y.mean())
             spread = float(y.std())
-            self.target_scale_ = spread if spread > 1e-12 * max(1.0, abs(self.target_mean_)) else 1.0
+            self.target_scale_ = spread if spread > 1e-12 * abs(self.target_mean_) else 1.0
             likelihood = Gaussian(0.1) if self.likelihood is None else self.likelihood
             engine = choose("inference", self.inference, ENGINES)
             self._learn(X, (y - self.target_mean_) / self.target_scale_, likelihood, engine, 1)

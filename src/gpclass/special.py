@@ -70,3 +70,28 @@ def gaussian_rule(dimension: int, budget: int = 4096) -> tuple[np.ndarray, np.nd
         return grid, products.prod(axis=1)
     points = qmc.MultivariateNormalQMC(np.zeros(dimension), rng=np.random.default_rng(0)).random(budget)
     return points, np.full(budget, 1.0 / budget)
+
+
+def step_rule(mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes f (n, S) and log weights for E g(f), f ~ N(mean, var), where g changes around f = 0 on a scale of 1.
+
+    Gauss-Legendre panels that are short around 0 and grow outwards, cut to where the Gaussian or, for means far
+    from 0, the part of it between there and 0 has its mass. Right for a logistic function under any variance.
+    """
+    order, reach = 16, 9.5
+    x, w = np.polynomial.legendre.leggauss(order)
+    mean, scale = np.asarray(mean, dtype=float)[:, None], np.sqrt(np.asarray(var, dtype=float))[:, None]
+    low, high = np.minimum(mean, 0.0) - reach * scale, np.maximum(mean, 0.0) + reach * scale
+    # Around 0 for the step, around the mean for the Gaussian.
+    growth = np.array([0.0, 2.0, 5.0, 10.0, 20.0, 40.0])
+    around_step = np.concatenate([-growth[:0:-1], growth])
+    around_mean = mean + scale * np.linspace(-reach, reach, 9)
+    edges = np.concatenate(
+        [np.broadcast_to(around_step, (len(mean), len(around_step))), around_mean, low, high], axis=1
+    )
+    edges = np.sort(np.clip(edges, low, high), axis=1)
+    half = 0.5 * np.diff(edges, axis=1)[:, :, None]
+    nodes = (0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, None] + half * x).reshape(len(mean), -1)
+    with np.errstate(divide="ignore"):
+        log_weights = np.log((half * w).reshape(len(mean), -1)) + log_phi((nodes - mean) / scale) - np.log(scale)
+    return nodes, log_weights

@@ -144,6 +144,46 @@ def test_names_of_combined_kernels():
     assert kernel.fix().theta.size == 0
 
 
+def test_amplitudes_merge_instead_of_clashing():
+    assert 2.0 * (3.0 * RBF()) == 6.0 * RBF()
+    assert 0.5 * White(0.4) == White(0.2)
+    kernel = Scaled(White(0.4), 3.0) + Scaled(Scaled(RBF(), 2.0), 5.0)
+    assert list(kernel.params) == [
+        "white.variance",
+        "white.white.variance",
+        "rbf.variance",
+        "rbf.rbf.variance",
+        "rbf.rbf.length_scale",
+    ]
+    assert len(kernel.theta_names) == kernel.theta.size
+    assert kernel.fix().theta.size == 0
+    assert kernel.with_params({"rbf.rbf.variance": 7.0}).params["rbf.rbf.variance"] == 7.0
+
+
+def test_sklearn_kernels_join_in():
+    from sklearn.gaussian_process import kernels as sk
+
+    assert RBF(2.0) + sk.RBF(3.0) == RBF(2.0) + RBF(3.0)
+    assert RBF(2.0) * sk.WhiteKernel(0.5) == RBF(2.0) * White(0.5)
+    assert from_sklearn(sk.ConstantKernel(2.0) * sk.ConstantKernel(3.0) * sk.RBF(1.0)) == 6.0 * RBF(1.0)
+    assert from_sklearn(sk.RBF([1.5])) == RBF(1.5)
+
+
+def test_gradients_at_awkward_rows():
+    # Nearly equal rows under the Ornstein-Uhlenbeck kernel, and long rows under the arcsine kernel.
+    X = np.array([[0.3, 1.0], [0.3 + 1e-13, 1.0], [2.0, -1.0], [2.0, -1.0]])
+    G = np.random.default_rng(0).normal(size=(4, 4))
+    kernel = Matern([0.7, 1.3], nu=0.5)
+    numeric = central_difference(lambda t: np.sum(G * kernel.with_theta(t)(X)), kernel.theta)
+    assert relative_error(kernel.vjp(X)[1](G), numeric) < 1e-7
+    kernel = MLP(1e3, bias_variance=1.0)
+    assert np.all(np.isfinite(kernel.vjp(1e6 * X)[1](G)))
+    # On the diagonal K = arcsin(q), q = (s + b) / (s + b + 1), so dK/dlog s = s / ((s + b + 1) sqrt(2 (s + b) + 1)).
+    s = 1e3 * 100.0**2 * (X**2).sum(axis=1)
+    exact = np.sum(s / ((s + 2.0) * np.sqrt(2.0 * s + 3.0)))
+    assert kernel.vjp(100.0 * X)[1](np.eye(4))[0] == pytest.approx(exact, rel=1e-6)
+
+
 def test_per_class_stacks_and_names():
     X = np.random.default_rng(0).normal(size=(6, 2))
     kernel = PerClass(2.0 * RBF(1.0)).bind(X, n_latent=3)
@@ -173,6 +213,10 @@ def test_per_class_stacks_and_names():
         (lambda: RBF().with_theta([1.0, 2.0]), r"expected theta of shape \(1,\), got \(2,\)"),
         (lambda: RBF() + PerClass(RBF()), "PerClass must be outermost"),
         (lambda: View(RBF(), [0, 9])(np.zeros((2, 3))), "View selects columns"),
+        (lambda: View(RBF(), []), "not empty"),
+        (lambda: View(RBF(), ["a", 1]), "columns must be indices, names"),
+        (lambda: View(RBF(), [0.5]), "columns must be indices, names"),
+        (lambda: Precomputed() + RBF(), "mixes Precomputed"),
         (lambda: View(RBF(), ["a"]).bind(np.zeros((2, 1)), 1, ["b"]), "no column named 'a'"),
     ],
 )

@@ -114,11 +114,13 @@ def test_curvature_pullback(case):
     assert relative_error(pullback(c), numeric) < 1e-6
 
 
-def test_augment_is_the_mean_plus_the_gradient(case):
+def test_augment_is_the_mean_of_the_noisy_latent_value(case):
     likelihood, y, f, _ = case
     if not likelihood.provides("augment"):
         pytest.skip(f"{type(likelihood).__name__} has no auxiliaries")
-    np.testing.assert_allclose(likelihood.augment(y, f), f + likelihood.derivatives(y, f)[1], rtol=1e-10)
+    noise, bias = getattr(likelihood, "variance", 1.0), getattr(likelihood, "bias", 0.0)
+    expected = f + bias + noise * likelihood.derivatives(y, f)[1]
+    np.testing.assert_allclose(likelihood.augment(y, f), expected, rtol=1e-10)
 
 
 def test_pickle_and_theta_round_trip(case):
@@ -127,12 +129,32 @@ def test_pickle_and_theta_round_trip(case):
     np.testing.assert_allclose(likelihood.with_theta(likelihood.theta).theta, likelihood.theta)
 
 
-def test_far_tails_stay_finite():
+def test_far_tails_keep_their_digits():
     far = np.array([[-1e4], [1e4], [-40.0], [40.0]])
     for likelihood in (Probit(), Logit(), OrderedProbit([1.0])):
         for label in range(likelihood.n_outcomes(1)):
-            for part in likelihood.derivatives(np.full(4, label), far):
-                assert np.all(np.isfinite(part))
+            log_prob, gradient, hessian = likelihood.derivatives(np.full(4, label), far)
+            assert np.all(np.isfinite(log_prob))
+            assert np.all(np.isfinite(gradient))
+            if not isinstance(likelihood, Logit):
+                # Far on the wrong side the curvature is that of the noise, on the right side there is none.
+                assert np.all((hessian > -1.0001) & (hessian <= 0.0))
+                assert hessian[0 if label else 1, 0, 0] == pytest.approx(-1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(("mean", "var"), [(3.0, 1e4), (-300.0, 1e4), (40.0, 900.0), (2.0, 0.01), (-30.0, 4.0)])
+def test_logit_moments_at_any_variance(mean, var):
+    import mpmath
+
+    mpmath.mp.dps = 30
+    scale = mpmath.sqrt(var)
+    breaks = sorted(
+        {0.0, -40.0, -5.0, 5.0, 40.0, *(mean + float(scale) * k for k in (-12, -6, -3, -1, 0, 1, 3, 6, 12))}
+    )
+    breaks = [b for b in breaks if min(mean, 0.0) - 12 * scale <= b <= max(mean, 0.0) + 12 * scale]
+    exact = mpmath.quad(lambda f: mpmath.npdf(f, mean, scale) / (1 + mpmath.exp(-f)), breaks)
+    log_z = Logit().tilted(np.array([1]), np.array([[mean]]), np.array([[var]]))[0][0]
+    assert log_z == pytest.approx(float(mpmath.log(exact)), rel=1e-7)
 
 
 def test_ordered_probit_from_cut_points():

@@ -6,7 +6,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
 from gpclass import GPRegressor
-from gpclass.kernels import RBF
+from gpclass.kernels import RBF, PerClass
 from gpclass.likelihoods import Gaussian, MultinomialProbit
 
 
@@ -56,3 +56,16 @@ def test_constant_target_is_fine():
     X = np.arange(10.0)[:, None]
     model = GPRegressor(hyper="fixed").fit(X, np.full(10, 7.0))
     np.testing.assert_allclose(model.predict(X), 7.0)
+
+
+def test_a_kernel_per_output_of_one_output(sinc):
+    X, y = sinc
+    plain = GPRegressor(2.0 * RBF(1.5), hyper="fixed").fit(X, y)
+    stacked = GPRegressor(PerClass(2.0 * RBF(1.5)), hyper="fixed").fit(X, y)
+    np.testing.assert_allclose(stacked.predict(X), plain.predict(X))
+
+
+def test_the_unit_of_the_target_does_not_matter(sinc):
+    X, y = sinc
+    plain = GPRegressor(hyper="fixed").fit(X, y).predict(X)
+    np.testing.assert_allclose(GPRegressor(hyper="fixed").fit(X, 1e-14 * y).predict(X), 1e-14 * plain, rtol=1e-8)

@@ -52,6 +52,32 @@ def test_two_classes_have_a_closed_form(gap, variances):
 
 
 @pytest.mark.parametrize(
+    ("n_classes", "gap", "own_variance"), [(3, 30.0, 10.0), (30, 28.0, 8.0), (100, 28.46, 8.0), (5, 12.0, 2.0)]
+)
+def test_certain_labels_with_a_large_variance_of_their_own(n_classes, gap, own_variance):
+    # 1 - Z and the derivatives are tiny here and come from far left of the mass of the integrand.
+    mean, variance = np.zeros(n_classes), np.zeros(n_classes)
+    mean[0], variance[0] = gap, own_variance
+    expected = cone_numpy.derivatives(0, mean, variance, panels=4000)
+    actual = cone.derivatives(np.array([0]), mean[None], variance[None])
+    assert relative_error(actual[1][0], expected[1]) < 1e-8
+    assert relative_error(actual[2][0], expected[2]) < 1e-8
+    mpmath.mp.dps = 40
+    t = mpmath.sqrt(1 + own_variance)
+
+    def integrand(u):
+        return mpmath.npdf(u) * (1 - mpmath.ncdf(u * t + gap) ** (n_classes - 1))
+
+    complement = mpmath.quad(integrand, [-30, -20, -15, -12, -10, -8, -6, -5, -4, -3, -2, 0, 5, 30])
+    assert actual[0][0] == pytest.approx(float(mpmath.log(1 - complement)), rel=1e-8)
+
+
+def test_means_beyond_resolution_are_refused():
+    with pytest.raises(ValueError, match=r"latent means up to 1e\+07 in size, got 1e\+09"):
+        cone.log_z(np.array([0]), np.array([[0.0, 1e9]]))
+
+
+@pytest.mark.parametrize(
     ("mean", "variance"),
     [
         ([0.0, -30.0, 2.0], [0.0, 0.0, 0.0]),

@@ -77,3 +77,28 @@ def test_jitter_ladder_mends_rounding_and_refuses_the_rest():
         linalg.cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]))
     with pytest.raises(LinAlgError, match="finite"):
         linalg.cholesky(np.array([[np.nan]]))
+
+
+def test_blas_limits_survive_threads_that_come_and_go():
+    from concurrent.futures import ThreadPoolExecutor
+    from time import sleep
+
+    from threadpoolctl import ThreadpoolController
+
+    blas = ThreadpoolController().select(user_api="blas").lib_controllers
+
+    def pools():
+        return [pool.num_threads for pool in blas]
+
+    before = pools()
+    with linalg.one_thread, linalg.one_thread:
+        assert set(pools()) == {1}
+    assert pools() == before
+
+    def work(i):
+        with linalg.one_thread:
+            sleep(0.001 * (i % 3))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(40)))
+    assert pools() == before

@@ -49,7 +49,7 @@ class Evidence:
     max_iter : int
         Limit on L-BFGS-B iterations.
     tol : float
-        Stop when the objective changes by less than this, relative to its size.
+        Stop when a step changes the objective by less than this, relative to its size or its first slope.
     spread : float
         Standard deviation, in theta, of the starting points of restarts.
     """
@@ -106,6 +106,6 @@ class Evidence:
             jac=True,
             method="L-BFGS-B",
             bounds=model.theta_bounds,
-            options={"maxiter": self.max_iter, "ftol": self.tol / scale, "gtol": 1e-5},
+            options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-5},
         )
         return Learned(found.x, -float(found.fun) * scale, int(found.nfev) + 1, bool(found.success) and not refused)

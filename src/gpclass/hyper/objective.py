@@ -47,12 +47,12 @@ class Model:
         with suited_threads(len(self.y)):
             return self.engine(kernel(self.X), self.y, likelihood, self.n_latent, init)
 
-    def value_and_gradient(self, theta: np.ndarray, init: Any = None) -> tuple[float, np.ndarray, np.ndarray]:
-        """Objective, its gradient in theta, and the alpha to start a neighbour from."""
+    def value_and_gradient(self, theta: np.ndarray, init: Any = None) -> tuple[float, np.ndarray, Any]:
+        """Objective, its gradient in theta, and the state to start a neighbour from."""
         kernel, likelihood = self.at(theta)
         with suited_threads(len(self.y)):
             K, pullback = kernel.vjp(self.X)
             fit = self.engine(K, self.y, likelihood, self.n_latent, init, gradient=True)
             assert fit.dK is not None
             assert fit.dlikelihood is not None
-            return fit.objective, np.concatenate([pullback(fit.dK), fit.dlikelihood]), fit.weights.alpha
+            return fit.objective, np.concatenate([pullback(fit.dK), fit.dlikelihood]), fit.state

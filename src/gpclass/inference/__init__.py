@@ -1,7 +1,9 @@
 """Engines: from a prior covariance and observations to a Gaussian posterior."""
 
 from .base import Engine, Fit, Info, Weights
+from .ep import EP
 from .exact import Exact
+from .laplace import Laplace
 from .vb import VB
 
-__all__ = ["VB", "Engine", "Exact", "Fit", "Info", "Weights"]
+__all__ = ["EP", "VB", "Engine", "Exact", "Fit", "Info", "Laplace", "Weights"]

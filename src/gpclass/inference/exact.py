@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import linalg
 from ..likelihoods import Gaussian, Likelihood
-from .base import Fit, Info, Weights
+from .base import Fit, Info, Weights, threads_suited_to_size
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Exact:
 
     needs: ClassVar = ()
 
+    @threads_suited_to_size
     def __call__(
         self,
         K: np.ndarray,
@@ -29,7 +30,8 @@ class Exact:
     ) -> Fit:
         if not isinstance(likelihood, Gaussian):
             raise TypeError(f"Exact inference needs the Gaussian likelihood, got {type(likelihood).__name__}")
-        if K.ndim == 3:
+        stacked = K.ndim == 3
+        if stacked:
             K = K[0]
         noise = likelihood.variance
         n = len(y)
@@ -40,7 +42,7 @@ class Exact:
         residual = np.asarray(y, dtype=float)[:, None] - likelihood.bias
         alpha = linalg.solve(L, residual) / noise
         log_evidence = -0.5 * float(np.vdot(residual, alpha) + linalg.log_det(L) + n * np.log(2.0 * np.pi * noise))
-        weights = Weights(alpha, np.full(n, noise**-0.5), L)
+        weights = Weights(alpha, np.full(n, noise**-0.5), L[None] if stacked else L)
         info = Info(1, True, (log_evidence,))
         if not gradient:
             return Fit(weights, log_evidence, log_evidence, info)
@@ -48,4 +50,4 @@ class Exact:
         dK = 0.5 * (alpha @ alpha.T - precision)
         own = {"variance": noise * np.trace(dK), "bias": alpha.sum()}
         dlikelihood = likelihood._collect(own)
-        return Fit(weights, log_evidence, log_evidence, info, dK, dlikelihood)
+        return Fit(weights, log_evidence, log_evidence, info, dK=dK[None] if stacked else dK, dlikelihood=dlikelihood)

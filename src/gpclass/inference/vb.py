@@ -6,9 +6,7 @@ maximum of the concave function
 
     J(m) = sum_n log P(t_n | m_n) - 1/2 sum_c m_c' K_c^-1 m_c.
 
-So we climb J by Newton's method. Its systems (K^-1 + W) x = r are solved by conjugate gradients with the
-preconditioner Sigma, which is good because 0 <= W <= I for unit-variance auxiliaries, and which needs one factorisation
-of I + K for all classes and all steps. K itself is never inverted: alpha = K^-1 m is carried beside m.
+So we climb J by Newton's method instead (``mode.py``), still with one factorisation for all classes.
 
 The bound of appendix C after the Q(Y) update, re-derived (the printed one has a superfluous (N - NK)/2 log 2 pi), is
 
@@ -20,28 +18,17 @@ J - 1/2 log |I + W K|, with the curvature in product form (exact for up to three
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from .. import linalg
 from ..likelihoods import Likelihood
-from .base import Fit, Info, Weights, class_matrix, require
-from .determinant import coupled_log_det
-
-_MAX_CG = 500
-
-
-class _Point(NamedTuple):
-    """A place on the way up, with m = K alpha and the likelihood's derivatives there."""
-
-    m: np.ndarray
-    alpha: np.ndarray
-    J: float
-    p: np.ndarray
-    W: np.ndarray
+from .base import Fit, Info, Weights, require, threads_suited_to_size
+from .coupling import Coupled, leave_one_out
+from .mode import Climb, Landscape, Point
 
 
 @dataclass(frozen=True)
@@ -72,6 +59,7 @@ class VB:
             if getattr(self, name) not in known:
                 raise ValueError(f"VB: {name} must be one of {known}, got {getattr(self, name)!r}")
 
+    @threads_suited_to_size
     def __call__(
         self,
         K: np.ndarray,
@@ -82,152 +70,52 @@ class VB:
         gradient: bool = False,
     ) -> Fit:
         require(self, likelihood)
-        noise = getattr(likelihood, "variance", 1.0)
-        if noise != 1.0:
-            raise ValueError(
-                f"VB's auxiliary variables have unit variance, got likelihood variance {noise}; "
-                "scale the kernel instead"
-            )
-        n = len(y)
-        L = linalg.cholesky(K + np.eye(n))
-        log_det = float(np.sum(linalg.log_det(L))) * (n_latent if K.ndim == 2 else 1)
-
-        def at(alpha: np.ndarray) -> _Point:
-            m = linalg.product(K, alpha)
-            log_prob, p, hessian = likelihood.derivatives(y, m)
-            return _Point(m, alpha, float(log_prob.sum() - 0.5 * np.vdot(m, alpha)), p, -hessian)
-
-        # Sigma = K (I + K)^-1 as a matrix: conjugate gradients apply it often, and one product beats two solves.
-        Sigma = np.eye(n) - linalg.inverse(L)
-
-        def smooth(r: np.ndarray) -> np.ndarray:
-            return linalg.product(Sigma, r)
-
-        alpha = np.zeros((n, n_latent)) if init is None else np.asarray(init, dtype=float)
-        climb = _climb_newton if self.solver == "newton" else _climb_plain
-        best, steps, converged = climb(at, smooth, alpha, self.tol, self.max_iter)
-        bounds = tuple(J - 0.5 * log_det for J in steps)
-        bound = best.J - 0.5 * log_det
-        weights = Weights(best.alpha, np.ones(n), L)
-        info = Info(len(steps) - 1, converged, bounds)
-
-        if self.objective == "bound":
-            dK = _bound_gradient(K, best.alpha, L) if gradient else None
-            return Fit(weights, bound, bound, info, dK, likelihood._collect({}) if gradient else None)
-        value, dK = _laplace(K, y, likelihood, best, smooth, gradient)
-        return Fit(weights, bound, value, info, dK, likelihood._collect({}) if gradient else None)
+        likelihood.refuse_to_learn("VB")
+        hill = Landscape(K, y, likelihood, n_latent)
+        climb = hill.climb if self.solver == "newton" else partial(_climb_plain, hill)
+        top, heights, converged = climb(init, self.tol, self.max_iter)
+        bounds = tuple(J - 0.5 * hill.log_det for J in heights)
+        weights = Weights(top.alpha, np.full(len(y), hill.noise**-0.5), hill.chol)
+        info = Info(len(heights) - 1, converged, bounds)
+        value, dK, loo = bounds[-1], None, None
+        if self.objective == "laplace" or not gradient:
+            laplace, dK, posterior = hill.laplace(top, gradient)
+            if self.objective == "laplace":
+                value = laplace
+            if not gradient:
+                loo = _leave_one_out(hill, top, posterior)
+        elif gradient:
+            dK = _bound_gradient(hill, top.alpha)
+        dlikelihood = np.zeros(0) if gradient else None
+        return Fit(weights, bounds[-1], value, info, top.alpha, loo, dK, dlikelihood)
 
 
-Climb = tuple[_Point, list[float], bool]
-
-
-def _climb_plain(
-    at: Callable[[np.ndarray], _Point], smooth: Callable, alpha: np.ndarray, tol: float, max_iter: int
-) -> Climb:
-    """GR06 eq 4.6. With y~ = m + p the new mean is Sigma y~, so the new alpha is (I + K)^-1 y~ = y~ - Sigma y~."""
-    point = at(alpha)
-    steps = [point.J]
+def _climb_plain(hill: Landscape, init: np.ndarray | None, tol: float, max_iter: int) -> Climb:
+    """GR06 eq 4.6: the auxiliaries y~ = m + p, then the new mean Sigma y~."""
+    point = hill.start(init)
+    heights = [point.J]
     for _ in range(max_iter):
-        auxiliary = point.m + point.p
-        new = at(auxiliary - smooth(auxiliary))
+        _, alpha = hill.split(point.m + hill.noise * point.p)
+        new = hill.at(alpha)
         moved = np.max(np.abs(new.m - point.m))
         point = new
-        steps.append(point.J)
+        heights.append(point.J)
         if moved < tol:
-            return point, steps, True
-    return point, steps, False
+            return Climb(point, heights, True)
+    return Climb(point, heights, False)
 
 
-def _climb_newton(
-    at: Callable[[np.ndarray], _Point], smooth: Callable, alpha: np.ndarray, tol: float, max_iter: int
-) -> Climb:
-    """Newton's method on J with backtracking; J is concave, so it cannot miss."""
-    point = at(alpha)
-    if alpha.any():
-        # A warm start from other parameters may be worse than none.
-        origin = at(np.zeros_like(alpha))
-        point = origin if origin.J > point.J else point
-    steps = [point.J]
-    for _ in range(max_iter):
-        residual = point.p - point.alpha
-        # Solve loosely far away and tightly close by: that keeps the quadratic end of Newton's method.
-        rough = float(np.sqrt(max(np.vdot(residual, smooth(residual)), 0.0)))
-        dm, dalpha = _solve(point.W, residual, smooth, min(0.1, max(rough, 1e-8)))
-        gain = float(np.vdot(residual, dm))
-        size = 1.0
-        while True:
-            new = at(point.alpha + size * dalpha)
-            # Close to the top J cannot resolve the gain any more, and the full step is safe.
-            if point.J + 1e-4 * size * gain <= new.J or gain < 1e-9 * (1.0 + abs(point.J)):
-                break
-            size *= 0.5
-            if size < 1e-10:
-                return point, steps, False
-        moved = np.max(np.abs(new.m - point.m))
-        point = new
-        steps.append(point.J)
-        if moved < tol:
-            return point, steps, True
-    return point, steps, False
+def _bound_gradient(hill: Landscape, alpha: np.ndarray) -> np.ndarray:
+    """dB/dK = 1/2 sum_c alpha_c alpha_c' - C/2 (noise I + K)^-1; m drops out because it maximises J."""
+    precision = linalg.inverse(hill.chol) / hill.noise
+    if hill.K.ndim == 2:
+        return 0.5 * (alpha @ alpha.T - alpha.shape[1] * precision)
+    return 0.5 * (np.einsum("ic,jc->cij", alpha, alpha) - precision)
 
 
-def _solve(W: np.ndarray, r: np.ndarray, smooth: Callable, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """(x, K^-1 x) with (K^-1 + W) x = r, by conjugate gradients preconditioned with Sigma = (K^-1 + I)^-1.
-
-    Beside every vector v we carry Sigma^-1 v, which the recurrences give for free; then (K^-1 + W) v = Sigma^-1 v - v
-    + W v.
-    """
-    x, x_raised = np.zeros_like(r), np.zeros_like(r)
-    residual = r.copy()
-    z = smooth(residual)
-    direction, raised = z.copy(), residual.copy()
-    size = float(np.vdot(residual, z))
-    goal = tol * tol * size
-    for _ in range(_MAX_CG):
-        if size <= goal or size <= 0.0:
-            break
-        image = raised - direction + np.einsum("ncd,nd->nc", W, direction)
-        step = size / float(np.vdot(direction, image))
-        x += step * direction
-        x_raised += step * raised
-        residual -= step * image
-        z = smooth(residual)
-        new_size = float(np.vdot(residual, z))
-        ratio = new_size / size
-        size = new_size
-        direction = z + ratio * direction
-        raised = residual + ratio * raised
-    return x, x_raised - x
-
-
-def _bound_gradient(K: np.ndarray, alpha: np.ndarray, L: np.ndarray) -> np.ndarray:
-    """dB/dK = 1/2 sum_c alpha_c alpha_c' - C/2 (I + K)^-1; m drops out because it maximises J."""
-    if K.ndim == 2:
-        return 0.5 * (alpha @ alpha.T - alpha.shape[1] * linalg.inverse(L))
-    return 0.5 * (np.einsum("ic,jc->cij", alpha, alpha) - linalg.inverse(L))
-
-
-def _laplace(
-    K: np.ndarray, y: np.ndarray, likelihood: Likelihood, mode: _Point, smooth: Callable, gradient: bool
-) -> tuple[float, np.ndarray | None]:
-    """Laplace evidence E = J(m) - 1/2 log |I + W K|, and dE/dK with the terms through the mode (WB98 appendix B)."""
-    d, pull = likelihood.curvature(y, mode.m)
-    log_det, by_K, by_log_d = coupled_log_det(K, d, gradient)
-    value = mode.J - 0.5 * log_det
-    if by_K is None or by_log_d is None:
-        return value, None
-    # The mode moves by dm = (I + K W)^-1 dK alpha. With q = dE/dm through the curvature,
-    # q' dm = b' dK alpha, b = (I + W K)^-1 q = q - W x, (K^-1 + W) x = q.
-    q = -0.5 * pull(by_log_d)
-    x, _ = _solve(mode.W, q, smooth, 1e-8)
-    b = q - np.einsum("ncd,nd->nc", mode.W, x)
-    dK: np.ndarray = -0.5 * by_K
-    alpha = mode.alpha
-    if K.ndim == 2:
-        dK += 0.5 * (alpha @ alpha.T + alpha @ b.T + b @ alpha.T)
-    else:
-        for c in range(alpha.shape[1]):
-            own = alpha[:, c]
-            through = np.outer(own, b[:, c])
-            class_matrix(dK, c)[...] += 0.5 * (np.outer(own, own) + through + through.T)
-    return value, dK
+def _leave_one_out(hill: Landscape, top: Point, posterior: Coupled) -> tuple[np.ndarray, np.ndarray]:
+    """Means by linear response with the likelihood's own curvature, variances as VB has them."""
+    mean, _ = leave_one_out(top.m, top.p, top.W, posterior.marginals())
+    variance = np.diagonal(hill.Sigma, axis1=-2, axis2=-1)
+    variance = np.broadcast_to(np.atleast_2d(variance).T, mean.shape)
+    return mean, 1.0 / (1.0 / variance - 1.0 / hill.noise)

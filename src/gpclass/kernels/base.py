@@ -14,6 +14,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
 from ..parameters import POSITIVE, Parameterised
 
@@ -72,17 +73,29 @@ class Kernel(Parameterised):
 
     def __mul__(self, other: Any) -> Kernel:
         if isinstance(other, Real):
-            return Scaled(self, float(other))
-        if not isinstance(other, Kernel):
+            return self._times(float(other))
+        other = _as_kernel(other)
+        if other is None:
             return NotImplemented
         return Product((*_flat(Product, self), *_flat(Product, other)))
 
     __rmul__ = __mul__
 
+    def _times(self, factor: float) -> Kernel:
+        """factor * self; a kernel with an amplitude of its own takes the factor into it."""
+        if "variance" in self.domains:
+            return self.with_params(variance=factor * getattr(self, "variance"))  # noqa: B009
+        return Scaled(self, factor)
+
 
 def _as_kernel(value: Any) -> Kernel | None:
+    """A summand: a kernel of ours or of scikit-learn, or a number for a constant."""
     if isinstance(value, Kernel):
         return value
+    if isinstance(value, SklearnKernel):
+        from .sklearn_bridge import from_sklearn
+
+        return from_sklearn(value)
     return Constant(float(value)) if isinstance(value, Real) else None
 
 
@@ -161,6 +174,10 @@ class Scaled(Kernel):
     def _with_children(self, children: Sequence[Kernel]) -> Scaled:
         return replace(self, kernel=children[0])
 
+    def _child_labels(self) -> list[str]:
+        # Scaled(White()) has two variances: the inner one needs a prefix.
+        return [self.kernel.label if "variance" in self.kernel.parameters else ""]
+
     @property
     def label(self) -> str:
         return self.kernel.label
@@ -178,6 +195,11 @@ class _Combination(Kernel):
         if not self.kernels:
             raise ValueError(f"{type(self).__name__} needs at least one kernel, got none")
         _refuse_per_class(type(self).__name__, self.kernels)
+        if len({kernel.pairwise for kernel in self.kernels}) > 1:
+            raise ValueError(
+                f"{type(self).__name__} mixes Precomputed, whose X is a Gram matrix, with kernels on features; "
+                "compute the whole covariance and pass it to one Precomputed kernel"
+            )
 
     @property
     def children(self) -> tuple[Kernel, ...]:
@@ -241,7 +263,17 @@ class View(Kernel):
         if isinstance(columns, (str, int, np.integer)):
             columns = [columns]
         if not isinstance(columns, slice):
-            columns = np.asarray(columns).tolist()
+            columns = list(columns)
+            kinds = {
+                "name" if isinstance(c, str) else "mask" if isinstance(c, (bool, np.bool_)) else "index"
+                for c in columns
+            }
+            whole = all(isinstance(c, (str, bool, np.bool_, int, np.integer)) for c in columns)
+            if len(kinds) != 1 or not whole:
+                raise ValueError(
+                    f"View: columns must be indices, names, a boolean mask or a slice, and not empty; got {columns!r}"
+                )
+            columns = [c if isinstance(c, str) else np.asarray(c).item() for c in columns]
         object.__setattr__(self, "columns", columns)
 
     def _select(self, X: np.ndarray) -> np.ndarray:

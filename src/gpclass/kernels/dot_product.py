@@ -100,7 +100,9 @@ class MLP(DotProduct):
 
         def pullback(G: np.ndarray) -> np.ndarray:
             # d arcsin(q) = dq / sqrt(1 - q^2), dq = da / norm - q/2 (dnorm_x/norm_x + dnorm_z/norm_z)
-            H = G / np.sqrt(1.0 - sine * sine)
+            # By Cauchy-Schwarz 1 - q^2 is at least this; equal for parallel rows, where 1 - q * q has no digits.
+            least = (np.add.outer(norms_x, norms_z) - 1.0) * inverse_norm**2
+            H = G / np.sqrt(np.maximum(1.0 - sine * sine, least))
             direct = H * inverse_norm
             through = H * sine
             by_x, by_z = through.sum(axis=1) / norms_x, through.sum(axis=0) / norms_z

@@ -49,7 +49,8 @@ def from_sklearn(kernel: Any) -> Kernel:
 
 
 def _scale(kernel: Any) -> Any:
-    return kernel.length_scale if np.ndim(kernel.length_scale) == 0 else np.asarray(kernel.length_scale)
+    scale = np.asarray(kernel.length_scale, dtype=float)
+    return float(scale.ravel()[0]) if scale.size == 1 else scale
 
 
 def _product(kernel: Any) -> Kernel:
@@ -57,6 +58,8 @@ def _product(kernel: Any) -> Kernel:
     left, right = from_sklearn(kernel.k1), from_sklearn(kernel.k2)
     for factor, other in ((left, right), (right, left)):
         if isinstance(factor, Constant):
+            if "variance" in other.domains:  # one amplitude is enough
+                return factor.variance * other
             return Scaled(other, factor.variance, bounds=factor.bounds, fixed=factor.fixed)
     return Product((left, right))
 

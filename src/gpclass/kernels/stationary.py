@@ -29,7 +29,7 @@ def expand_ard(kernel: Kernel, name: str, ard: bool, n_features: int) -> Kernel:
 
 def _threads_for(n_features: int) -> AbstractContextManager:
     """Products with few columns are bound by memory: more BLAS threads only slow them down."""
-    return one_thread() if n_features < 64 else nullcontext()
+    return one_thread if n_features < 64 else nullcontext()
 
 
 def squared_distances(A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
@@ -165,8 +165,8 @@ class Matern(Stationary):
         r = np.sqrt(2.0 * self.nu * squared)
         decay = np.exp(-r)
         if self.nu == 0.5:
-            # The slope is infinite at r = 0, where it meets a zero difference.
-            slope = np.divide(decay, r, out=np.zeros_like(r), where=r > 0)
+            # The slope 1/r is infinite at r = 0, where it meets a zero difference; their product is at most r.
+            slope = np.divide(decay, r, out=np.zeros_like(r), where=r > 1e-8)
             return decay, slope
         if self.nu == 1.5:
             return (1.0 + r) * decay, 3.0 * decay

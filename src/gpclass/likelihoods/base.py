@@ -86,6 +86,13 @@ class Likelihood(Parameterised):
         proba = np.exp(self.predict_log(mean, var))
         return proba / proba.sum(axis=1, keepdims=True)
 
+    def refuse_to_learn(self, engine: str) -> None:
+        """For engines that learn kernel parameters only."""
+        if self.theta.size:
+            raise ValueError(
+                f"{engine} learns kernel parameters only; fix {', '.join(self.theta_names)} of {type(self).__name__}"
+            )
+
     def provides(self, method: str) -> bool:
         """Whether this class has its own version of a method that the base only declares."""
         return getattr(type(self), method) is not getattr(Likelihood, method)

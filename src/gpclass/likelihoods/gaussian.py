@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -27,6 +28,13 @@ class Gaussian(Likelihood):
     def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
         return log_prob, first, second[:, :, None]
+
+    def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        return np.full(f.shape, 1.0 / self.variance), lambda cotangent: np.zeros_like(f)
+
+    def augment(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """The auxiliary is the observation itself."""
+        return np.asarray(y, dtype=float)[:, None]
 
     def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         total = self.variance + var

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import cone
+from .. import cone, orthant
 from ..curvature import product_form
 from .base import Likelihood
 
@@ -36,4 +36,4 @@ class MultinomialProbit(Likelihood):
         return cone.tilted(y, mean, var)
 
     def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
-        return cone.log_proba(mean, var)
+        return orthant.log_proba(mean, var) if var.ndim == 3 else cone.log_proba(mean, var)

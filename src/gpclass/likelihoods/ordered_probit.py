@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..parameters import POSITIVE, REAL
-from ..special import log_phi, log_Phi_difference
+from ..special import hazard, log_Phi, log_phi, log_Phi_difference
 from .base import Likelihood
 
 
@@ -59,28 +59,32 @@ class OrderedProbit(Likelihood):
         log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
         return log_prob, first, second[:, :, None]
 
-    def _standardised(
-        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Interval ends in standard units, log Z, density at the ends over Z, and the scale."""
+    def _at_ends(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, ...]:
+        """log Z, the density at the interval's two ends over Z, d2 log Z / dmean^2 in standard units, and the scale."""
         scale = np.sqrt(self.variance + var)
         low_end, high_end = self._ends(y)
         low, high = (low_end - mean) / scale, (high_end - mean) / scale
         log_z = log_Phi_difference(low, high)
         at_low, at_high = np.exp(log_phi(low) - log_z), np.exp(log_phi(high) - log_z)
-        return low, high, log_z, at_low, at_high, scale
+        # The ends at infinity have no density: drop them before the product.
+        moment = np.where(np.isinf(low), 0.0, low) * at_low - np.where(np.isinf(high), 0.0, high) * at_high
+        second = moment - (at_low - at_high) ** 2
+        # Where the far end is out of reach only the near one counts, and the hazard keeps its digits in the tail.
+        mirrored = low + high > 0
+        near, far = np.where(mirrored, -low, high), np.where(mirrored, -high, low)
+        h = hazard(near)
+        single = log_Phi(far) - log_Phi(near) < -30.0
+        at_low = np.where(single, np.where(mirrored, h, 0.0), at_low)
+        at_high = np.where(single, np.where(mirrored, 0.0, h), at_high)
+        return log_z, at_low, at_high, np.where(single, -h * (near + h), second), scale
 
     def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        low, high, log_z, at_low, at_high, scale = self._standardised(y, mean, var)
-        first = (at_low - at_high) / scale
-        # The ends at infinity have no density: drop them before the product.
-        moment = np.where(at_low > 0, np.where(np.isinf(low), 0.0, low) * at_low, 0.0)
-        moment = moment - np.where(at_high > 0, np.where(np.isinf(high), 0.0, high) * at_high, 0.0)
-        return log_z[:, 0], first, moment / scale**2 - first**2
+        log_z, at_low, at_high, second, scale = self._at_ends(y, mean, var)
+        return log_z[:, 0], (at_low - at_high) / scale, second / scale**2
 
     def tilted_gradient(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
         _, first, second = self.tilted(y, mean, var)
-        *_, at_low, at_high, scale = self._standardised(y, mean, var)
+        _, at_low, at_high, _, scale = self._at_ends(y, mean, var)
         y = np.asarray(y, dtype=int)
         # dlogZ/dcut: the upper end raises it, the lower end lowers it; width k moves all cuts above it.
         n_cuts = len(self.widths) + 1

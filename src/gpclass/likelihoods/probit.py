@@ -42,8 +42,8 @@ class Probit(Likelihood):
         return d, lambda cotangent: cotangent * log_slope
 
     def augment(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """GR06 section 4.4.1; the auxiliary has unit variance, so this needs variance = 1."""
-        return f + self.tilted(y, f, np.zeros_like(f))[1]
+        """GR06 section 4.4.1."""
+        return f + self.bias + self.variance * self.tilted(y, f, np.zeros_like(f))[1]
 
     def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         slope = signs(y) / np.sqrt(self.variance + var)

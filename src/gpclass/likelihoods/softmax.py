@@ -37,8 +37,8 @@ class Softmax(Likelihood):
 
     def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
         nodes, weights = gaussian_rule(mean.shape[1])
-        scale = np.sqrt(var)
+        root = np.linalg.cholesky(var) if var.ndim == 3 else np.sqrt(var)[:, :, None] * np.eye(mean.shape[1])
         total = np.zeros_like(mean)
         for node, weight in zip(nodes, weights, strict=True):
-            total += weight * softmax(mean + scale * node, axis=1)
+            total += weight * softmax(mean + root @ node, axis=1)
         return np.log(np.maximum(total, 1e-300))

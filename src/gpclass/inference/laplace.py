@@ -1,0 +1,56 @@
+"""Laplace's method: a Gaussian at the mode with the curvature there (WB98; GR06 section 4.2 and appendix E).
+
+The curvature is taken in product form, so a fit costs C + 1 factorisations of n x n matrices after the mode is found.
+For the softmax and for up to three classes of the multinomial probit that form is the curvature itself; for more
+classes of the probit it keeps every class's own curvature, where GR06 factorise a dense K n x K n matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..likelihoods import Likelihood
+from .base import Fit, Info, require, threads_suited_to_size
+from .coupling import leave_one_out
+from .mode import Landscape
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Laplace's method for any likelihood with derivatives and a curvature in product form.
+
+    Parameters
+    ----------
+    tol : float
+        Stop when no latent value moves by more than this.
+    max_iter : int
+        Limit on Newton steps.
+    """
+
+    tol: float = 1e-7
+    max_iter: int = 200
+
+    needs: ClassVar = ("derivatives", "curvature")
+
+    @threads_suited_to_size
+    def __call__(
+        self,
+        K: np.ndarray,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        n_latent: int,
+        init: np.ndarray | None = None,
+        gradient: bool = False,
+    ) -> Fit:
+        require(self, likelihood)
+        likelihood.refuse_to_learn("Laplace")
+        hill = Landscape(K, y, likelihood, n_latent)
+        top, heights, converged = hill.climb(init, self.tol, self.max_iter)
+        evidence, dK, posterior = hill.laplace(top, gradient)
+        loo = leave_one_out(top.m, top.p, top.W, posterior.marginals())
+        info = Info(len(heights) - 1, converged, tuple(heights))
+        dlikelihood = np.zeros(0) if gradient else None
+        return Fit(posterior.weights(top.alpha), evidence, evidence, info, top.alpha, loo, dK, dlikelihood)

@@ -1,0 +1,191 @@
+"""The maximum of J(m) = sum_n log p(y_n | m_n) - 1/2 sum_c m_c' K_c^-1 m_c: Laplace's mode, and the mean of VB.
+
+Newton's method climbs it. Its systems (K^-1 + W) x = r are solved by conjugate gradients. The cheap preconditioner is
+Sigma = (K^-1 + I / noise)^-1: good because 0 <= W <= I / noise when the observation is a function of f plus Gaussian
+noise, and in need of only one factorisation for all classes and all steps. Where the amplitude is so large that it does
+not get there, the product form of the curvature (``coupling.py``) takes its place, at C + 1 factorisations. K itself
+is never inverted: alpha = K^-1 m is carried beside m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import linalg
+from ..likelihoods import Likelihood
+from .base import check_prior, class_matrix
+from .coupling import Coupled
+
+_MAX_CG = 200
+#: Latent values beyond this are an overshoot, and log probabilities of minus their square have no digits left.
+_TOO_FAR = 1e6
+
+
+class Point(NamedTuple):
+    """A place on the way up, with m = K alpha and the likelihood's derivatives there."""
+
+    m: np.ndarray
+    alpha: np.ndarray
+    J: float
+    p: np.ndarray
+    W: np.ndarray
+
+
+class Climb(NamedTuple):
+    """The highest point found, J after each step, and whether it is the top."""
+
+    top: Point
+    heights: list[float]
+    converged: bool
+
+
+class Preconditioner(NamedTuple):
+    """r -> (K^-1 + V)^-1 r for a curvature V, (C, C) or (n, C, C)."""
+
+    apply: Callable[[np.ndarray], np.ndarray]
+    V: np.ndarray
+
+
+class Landscape:
+    """J for one prior covariance and one set of observations."""
+
+    def __init__(self, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, n_latent: int) -> None:
+        self.K, self.y, self.likelihood, self.shape = K, y, likelihood, (len(y), n_latent)
+        check_prior(K)
+        self.noise = float(getattr(likelihood, "variance", 1.0))
+        self.chol = linalg.cholesky(K / self.noise + np.eye(len(y)))
+        # Sigma as a matrix: conjugate gradients apply it often, and one product beats two solves.
+        self.Sigma = self.noise * (np.eye(len(y)) - linalg.inverse(self.chol))
+
+    @property
+    def log_det(self) -> float:
+        """sum_c log |I + K_c / noise|"""
+        total = float(np.sum(linalg.log_det(self.chol)))
+        return total * self.shape[1] if self.K.ndim == 2 else total
+
+    def at(self, alpha: np.ndarray) -> Point:
+        m = linalg.product(self.K, alpha)
+        if not np.max(np.abs(m)) <= _TOO_FAR:
+            # No posterior lives there; -inf makes the line search step back.
+            return Point(m, alpha, -np.inf, np.zeros_like(m), np.zeros((*m.shape, m.shape[1])))
+        log_prob, p, hessian = self.likelihood.derivatives(self.y, m)
+        return Point(m, alpha, float(log_prob.sum() - 0.5 * np.vdot(m, alpha)), p, -hessian)
+
+    def start(self, init: np.ndarray | None) -> Point:
+        """The given alpha, unless plain zero is higher: a warm start from other parameters may be worse than none."""
+        origin = self.at(np.zeros(self.shape))
+        if init is None:
+            return origin
+        point = self.at(np.asarray(init, dtype=float))
+        return point if point.J > origin.J else origin
+
+    def smooth(self, r: np.ndarray) -> np.ndarray:
+        return linalg.product(self.Sigma, r)
+
+    @property
+    def cheap(self) -> Preconditioner:
+        return Preconditioner(self.smooth, np.eye(self.shape[1]) / self.noise)
+
+    def climb(self, init: np.ndarray | None, tol: float, max_iter: int) -> Climb:
+        """Newton's method on J with backtracking; J is concave, so it cannot miss."""
+        point = self.start(init)
+        heights = [point.J]
+        for _ in range(max_iter):
+            m_target, target = self._newton_target(point)
+            gain = float(np.vdot(point.p - point.alpha, m_target - point.m))
+            size = 1.0
+            while True:
+                new = self.at(point.alpha + size * (target - point.alpha))
+                # Close to the top J cannot resolve the gain any more, and the full step is safe.
+                if point.J + 1e-4 * size * gain <= new.J or gain < 1e-9 * (1.0 + abs(point.J)):
+                    break
+                size *= 0.5
+                if size < 1e-10:
+                    return Climb(point, heights, False)
+            moved = np.max(np.abs(new.m - point.m))
+            point = new
+            heights.append(point.J)
+            if moved < tol:
+                return Climb(point, heights, True)
+        return Climb(point, heights, False)
+
+    def _newton_target(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        """Where a full Newton step would go: means and alpha.
+
+        With (K^-1 + W) x = p - alpha, the new mean m + x is Sigma / noise times the auxiliary m + x + noise (p - W
+        x). Taking it and its alpha from there, not from x, keeps them consistent when K is singular or x is rough.
+        """
+        residual = point.p - point.alpha
+        # Solve loosely far away and tightly close by: that keeps the quadratic end of Newton's method.
+        rough = float(np.sqrt(max(np.vdot(residual, self.smooth(residual)), 0.0)))
+        tol = min(0.1, max(rough, 1e-8))
+        x, solved = self.solve(point.W, residual, tol, self.cheap)
+        if not solved:
+            curved = Coupled(self.K, self.likelihood.curvature(self.y, point.m)[0])
+            x, _ = self.solve(point.W, residual, tol, Preconditioner(curved.apply, curved.precision()))
+        auxiliary = point.m + x + self.noise * (point.p - np.einsum("ncd,nd->nc", point.W, x))
+        return self.split(auxiliary)
+
+    def split(self, auxiliary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior mean and alpha given the auxiliaries: K (K + noise)^-1 and (K + noise)^-1 times them."""
+        mean = self.smooth(auxiliary) / self.noise
+        return mean, (auxiliary - mean) / self.noise
+
+    def solve(
+        self, W: np.ndarray, r: np.ndarray, tol: float, preconditioner: Preconditioner
+    ) -> tuple[np.ndarray, bool]:
+        """x with (K^-1 + W) x = r, by preconditioned conjugate gradients, and whether it was reached.
+
+        With P^-1 = K^-1 + V the preconditioner's inverse, we carry P^-1 v beside every vector v, which the
+        recurrences give for free; then (K^-1 + W) v = P^-1 v + (W - V) v and K^-1 is never needed.
+        """
+        apply, V = preconditioner
+        excess = W - V
+        x = np.zeros_like(r)
+        residual = r.copy()
+        z = apply(residual)
+        direction, raised = z.copy(), residual.copy()
+        size = float(np.vdot(residual, z))
+        goal = tol * tol * size
+        for _ in range(_MAX_CG):
+            if size <= goal or size <= 0.0:
+                return x, True
+            image = raised + np.einsum("ncd,nd->nc", excess, direction)
+            step = size / float(np.vdot(direction, image))
+            x += step * direction
+            residual -= step * image
+            z = apply(residual)
+            new_size = float(np.vdot(residual, z))
+            ratio = new_size / size
+            size = new_size
+            direction = z + ratio * direction
+            raised = residual + ratio * raised
+        return x, False
+
+    def laplace(self, mode: Point, gradient: bool) -> tuple[float, np.ndarray | None, Coupled]:
+        """Laplace evidence E = J(m) - 1/2 log |I + W K|, dE/dK with the terms through the mode (WB98
+        appendix B), and the posterior."""
+        d, pull = self.likelihood.curvature(self.y, mode.m)
+        posterior = Coupled(self.K, d)
+        value = mode.J - 0.5 * posterior.log_det
+        if not gradient:
+            return value, None, posterior
+        by_K, by_log_d = posterior.log_det_gradient()
+        # The mode moves by dm = (I + K W)^-1 dK alpha. With q = dE/dm through the curvature,
+        # q' dm = b' dK alpha, b = (I + W K)^-1 q = q - W x, (K^-1 + W) x = q.
+        q = -0.5 * pull(by_log_d)
+        x, _ = self.solve(mode.W, q, 1e-10, Preconditioner(posterior.apply, posterior.precision()))
+        b = q - np.einsum("ncd,nd->nc", mode.W, x)
+        dK: np.ndarray = -0.5 * by_K
+        alpha = mode.alpha
+        if self.K.ndim == 2:
+            dK += 0.5 * (alpha @ alpha.T + alpha @ b.T + b @ alpha.T)
+        else:
+            for c in range(alpha.shape[1]):
+                own = alpha[:, c]
+                through = np.outer(own, b[:, c])
+                class_matrix(dK, c)[...] += 0.5 * (np.outer(own, own) + through + through.T)
+        return value, dK, posterior
