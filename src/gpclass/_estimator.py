@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from .hyper import Evidence, Fixed, Model
 from .inference.base import Engine, Fit
 from .kernels import RBF, Kernel, PerClass, from_sklearn
 from .likelihoods import Likelihood
-from .posteriors import GaussianPosterior, Latent
+from .posteriors import Latent, make_posterior
 
 HYPER = {"evidence": Evidence, "fixed": Fixed}
 
@@ -168,7 +169,7 @@ class GPEstimator(BaseEstimator):
         X = self._scaled(X)
         names = getattr(self, "feature_names_in_", None)
         kernel = self._start_kernel(X.shape[1]).bind(X, n_latent, names)
-        model = Model(kernel, likelihood, engine, X, y, n_latent)
+        model = Model(kernel, likelihood, getattr(engine, "learner", engine), X, y, n_latent)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         hyper = choose("hyper", self.hyper, HYPER)
         if not isinstance(hyper, Fixed):
@@ -189,15 +190,22 @@ class GPEstimator(BaseEstimator):
                 stacklevel=3,
             )
         self.kernel_, self.likelihood_ = model.at(self.hyper_.theta)
-        fit = model.fit(self.hyper_.theta)
-        if not fit.info.converged:
+        fit = replace(model, engine=engine).fit(self.hyper_.theta)
+        if not fit.info.converged and fit.info.r_hat is not None:
+            warnings.warn(
+                f"the chains have not mixed: R-hat is up to {fit.info.r_hat:.2f}, expected below 1.1. Raise burn_in, "
+                "thin or n_draws of Gibbs(...)",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif not fit.info.converged:
             warnings.warn(
                 f"{type(engine).__name__} inference stopped after {fit.info.n_iter} iterations without converging; the "
                 "best state is kept. Raise max_iter or loosen tol of the engine.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.posterior_ = GaussianPosterior(self.kernel_, X, fit.weights)
+        self.posterior_ = make_posterior(self.kernel_, X, fit.weights)
         self.info_ = fit.info
         self.n_iter_ = fit.info.n_iter
         self.log_evidence_ = fit.log_evidence

@@ -11,11 +11,11 @@ from sklearn.utils.validation import validate_data
 
 from ._estimator import GPEstimator, choose, untouched_on_failure
 from .calibration import Calibration, calibrate
-from .inference import EP, VB, Laplace
+from .inference import EP, VB, Gibbs, Laplace
 from .inference.base import Fit
 from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, Softmax
 
-ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace}
+ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 LIKELIHOODS = {
     "probit": Probit,
     "logit": Logit,
@@ -49,7 +49,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : engine or str, default="vb"
-        "vb" is the variational Bayes of GR06, "ep" joint expectation propagation, "laplace" Laplace's method.
+        "vb" is the variational Bayes of GR06, "ep" joint expectation propagation, "laplace" Laplace's
+        method, "gibbs" sampling: slow, and the truth at the learned kernel parameters.
     hyper : "evidence", "fixed" or an object of ``gpclass.hyper``, default="evidence"
         Learn kernel parameters from the training data, or leave them alone.
     calibration : "loo" or None, default="loo"
@@ -172,12 +173,13 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``."""
         X = self._checked(X)
-        return self.likelihood_.predict_log(*self.calibration_(*self.posterior_.latent(X)))
+        return self.posterior_.predict_log(self.likelihood_, X, self.calibration_)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``."""
         X = self._checked(X)
-        return self.likelihood_.predict(*self.calibration_(*self.posterior_.latent(X)))
+        proba = np.exp(self.posterior_.predict_log(self.likelihood_, X, self.calibration_))
+        return proba / proba.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row."""

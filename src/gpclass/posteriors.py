@@ -8,11 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.special import logsumexp
 
 from . import linalg
+from .calibration import Calibration
 from .inference.base import Weights, class_matrix
 from .inference.coupling import add_coupling
+from .inference.gibbs import Draws
 from .kernels import Kernel
+from .likelihoods import Likelihood
 
 #: Rows are predicted in blocks, each with about this many bytes of covariances.
 BLOCK_BYTES = 64 * 2**20
@@ -107,6 +111,10 @@ class GaussianPosterior:
             draws[:, :, c] = mean[:, c] + rng.standard_normal((n_samples, len(X))) @ L.T
         return draws
 
+    def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
+        """log probabilities (m, K) of the labels of new rows."""
+        return likelihood.predict_log(*calibration(*self.latent(X)))
+
     def _mean(self, cross: np.ndarray) -> np.ndarray:
         return linalg.product(cross, self.weights.alpha)
 
@@ -114,3 +122,59 @@ class GaussianPosterior:
         """L^-1 (root * k*), one column for each new row."""
         root = self.weights.root if self.weights.root.ndim == 1 else self.weights.root[:, c]
         return linalg.half_solve(class_matrix(self.weights.chol, c), root[:, None] * class_matrix(cross, c).T)
+
+
+@dataclass(frozen=True)
+class MixturePosterior:
+    """Draws, each a Gaussian with means of its own and shared variances; probabilities are averaged over them."""
+
+    kernel: Kernel
+    X: np.ndarray
+    draws: Draws
+
+    @property
+    def n_latent(self) -> int:
+        return self.draws.alpha.shape[-1]
+
+    def _parts(self) -> list[GaussianPosterior]:
+        return [GaussianPosterior(self.kernel, self.X, weights) for weights in self.draws.flat()]
+
+    def latent(self, X: np.ndarray) -> Latent:
+        """Mean and variance of the whole mixture: variance within a draw plus that of the means between draws."""
+        within = self._parts()[0].latent(X).cov
+        means = self._means(X)
+        return Latent(means.mean(axis=0), within + means.var(axis=0))
+
+    def _means(self, X: np.ndarray) -> np.ndarray:
+        """Latent means (S, m, C) of all draws at new rows."""
+        alphas = self.draws.alpha.reshape(-1, *self.draws.alpha.shape[2:])
+        cross = self.kernel(X, self.X)
+        spec = "mn,snc->smc" if cross.ndim == 2 else "cmn,snc->smc"
+        return np.einsum(spec, cross, alphas, optimize=True)
+
+    def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
+        """log of the average over draws (GR06 appendix D, with each draw's latent Gaussian integrated out)."""
+        blocks = []
+        for rows in row_blocks(len(X), len(self.X), 4):
+            variance = self._parts()[0].latent(X[rows]).cov
+            means = self._means(X[rows])
+            flat = calibration(means.reshape(-1, means.shape[2]), np.tile(variance, (len(means), 1)))
+            log_proba = likelihood.predict_log(*flat)
+            log_proba = log_proba.reshape(len(means), variance.shape[0], -1)
+            blocks.append(logsumexp(log_proba, axis=0) - np.log(len(means)))
+        return np.concatenate(blocks)
+
+    def joint(self, X: np.ndarray) -> Latent:
+        raise ValueError("draws give no joint Gaussian over new rows; use sample_latent")
+
+    def sample(self, X: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws (n_samples, m, C) of the latent functions at new rows, each from a draw of the posterior."""
+        parts = self._parts()
+        chosen = rng.integers(len(parts), size=n_samples)
+        return np.stack([parts[i].sample(X, 1, rng)[0] for i in chosen])
+
+
+def make_posterior(kernel: Kernel, X: np.ndarray, weights: Weights | Draws) -> GaussianPosterior | MixturePosterior:
+    """The posterior that an engine's weights stand for."""
+    kind = MixturePosterior if isinstance(weights, Draws) else GaussianPosterior
+    return kind(kernel, X, weights)  # type: ignore[arg-type]

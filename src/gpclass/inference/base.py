@@ -26,12 +26,13 @@ LARGEST_VARIANCE = 1e10
 
 class Info(NamedTuple):
     """How the computation went: steps taken, whether it converged, the bound or evidence after each, and how many
-    updates were skipped because a cavity was no distribution (EP)."""
+    updates were skipped because a cavity was no distribution (EP), and R-hat (sampling)."""
 
     n_iter: int
     converged: bool
     trace: tuple[float, ...] = ()
     n_skipped: int = 0
+    r_hat: float | None = None
 
 
 class Weights(NamedTuple):
@@ -61,7 +62,7 @@ class Fit(NamedTuple):
     ``dlikelihood`` d objective / d theta of the likelihood; both are None unless the gradient was asked for.
     """
 
-    weights: Weights
+    weights: Any
     log_evidence: float
     objective: float
     info: Info

@@ -1,0 +1,169 @@
+"""Gibbs sampling of probit models with auxiliary variables (GR06 section 4.1 and appendix D): slow, and the truth.
+
+Two blocks, at fixed kernel parameters. Given the auxiliaries Y the latent functions are Gaussian, m_c ~ N(Sigma y_c,
+Sigma) with Sigma = K (I + K)^-1: one factorisation for all draws. Given m, each row's auxiliaries are Gaussian in the
+cone where the label's is the largest (``gpclass.cone_draws``).
+
+Predictions average over draws, each with its latent Gaussian integrated out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import logsumexp
+
+from .. import cone_draws, linalg
+from ..likelihoods import Likelihood, MultinomialProbit, Probit
+from .base import Fit, Info, Weights, check_prior, class_matrix, require, threads_suited_to_size
+from .ep import EP
+from .vb import VB
+
+
+class Draws(NamedTuple):
+    """Posterior draws of alpha = (I + K)^-1 y, (chains, draws, n, C), and what all draws share."""
+
+    alpha: np.ndarray
+    root: np.ndarray
+    chol: np.ndarray
+
+    def flat(self) -> list[Weights]:
+        """One Gaussian for each draw."""
+        alphas = self.alpha.reshape(-1, *self.alpha.shape[2:])
+        return [Weights(alpha, self.root, self.chol) for alpha in alphas]
+
+
+@dataclass(frozen=True)
+class Gibbs:
+    """Gibbs sampler for ``Probit`` and ``MultinomialProbit``.
+
+    Parameters
+    ----------
+    n_draws : int
+        Kept draws of each chain.
+    burn_in : int
+        Draws thrown away at the start of each chain.
+    thin : int
+        Keep every thin-th draw.
+    n_chains : int
+        Independent chains, from different starts.
+    random_state : int
+        Seed of all chains.
+    n_jobs : int or None
+        Processes for chains.
+    """
+
+    n_draws: int = 250
+    burn_in: int = 500
+    thin: int = 4
+    n_chains: int = 4
+    random_state: int = 0
+    n_jobs: int | None = None
+
+    needs: ClassVar = ("augment",)
+    #: Sampling gives no gradient; kernel parameters are learned with this engine first.
+    learner: ClassVar = VB()
+
+    @threads_suited_to_size
+    def __call__(
+        self,
+        K: np.ndarray,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        n_latent: int,
+        init: Any = None,
+        gradient: bool = False,
+    ) -> Fit:
+        require(self, likelihood)
+        if not isinstance(likelihood, (Probit, MultinomialProbit)) or getattr(likelihood, "variance", 1.0) != 1.0:
+            raise TypeError(f"Gibbs sampling needs Probit() or MultinomialProbit() with unit noise, got {likelihood!r}")
+        if gradient:
+            raise TypeError("Gibbs sampling gives no gradient; learn with another engine, then sample")
+        check_prior(K)
+        n = len(y)
+        chol = linalg.cholesky(K + np.eye(n))
+        Sigma = np.eye(n) - linalg.inverse(chol)
+        root = linalg.cholesky(Sigma)
+        seeds = np.random.SeedSequence(self.random_state).spawn(self.n_chains)
+        work = (delayed(self._chain)(Sigma, root, y, likelihood, n_latent, seed) for seed in seeds)
+        means, alphas = zip(*Parallel(n_jobs=self.n_jobs)(work), strict=True)
+        chains = np.stack(means)
+        # Only differences between classes show in labels: a shift common to all of them is the prior's business.
+        visible = chains - chains.mean(axis=-1, keepdims=True) if n_latent > 1 else chains
+        r_hat = float(np.max(split_r_hat(visible)))
+        evidence = importance_evidence(K, y, likelihood, n_latent, np.random.default_rng(self.random_state))
+        info = Info(self.n_draws * self.thin + self.burn_in, r_hat < 1.1, r_hat=r_hat)
+        return Fit(Draws(np.stack(alphas), np.ones(n), chol), evidence, evidence, info, state=chains)
+
+    def _chain(
+        self,
+        Sigma: np.ndarray,
+        root: np.ndarray,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        C: int,
+        seed: np.random.SeedSequence,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draws of the latent values (S, n, C) and of alpha."""
+        rng = np.random.default_rng(seed)
+        n = len(y)
+        bias = getattr(likelihood, "bias", 0.0)
+        m = linalg.product(root, rng.standard_normal((n, C)))
+        labels = np.asarray(y, dtype=np.int64)
+        auxiliary = cone_draws.start(labels, m, rng) if C > 1 else np.empty((n, 1))
+        kept_m, kept_alpha = np.empty((2, self.n_draws, n, C))
+        for step in range(self.burn_in + self.n_draws * self.thin):
+            if C > 1:
+                cone_draws.redraw(labels, m, auxiliary, rng)
+            else:
+                auxiliary = cone_draws.draw_half_line(labels, m + bias, rng) - bias
+            smoothed = linalg.product(Sigma, auxiliary)
+            m = smoothed + linalg.product(root, rng.standard_normal((n, C)))
+            after = step - self.burn_in
+            if after >= 0 and (after + 1) % self.thin == 0:
+                kept_m[after // self.thin] = m
+                kept_alpha[after // self.thin] = auxiliary - smoothed
+        return kept_m, kept_alpha
+
+
+def split_r_hat(draws: np.ndarray) -> np.ndarray:
+    """Gelman and Rubin's potential scale reduction of halved chains, for draws (chains, draws, ...)."""
+    half = draws.shape[1] // 2
+    halves = np.concatenate([draws[:, :half], draws[:, half : 2 * half]])
+    within = halves.var(axis=1, ddof=1).mean(axis=0)
+    between = half * halves.mean(axis=1).var(axis=0, ddof=1)
+    return np.sqrt(((half - 1) / half * within + between / half) / np.maximum(within, 1e-300))
+
+
+def importance_evidence(
+    K: np.ndarray,
+    y: np.ndarray,
+    likelihood: Likelihood,
+    n_latent: int,
+    rng: np.random.Generator,
+    n_samples: int = 2000,
+) -> float:
+    """log p(y) by importance sampling from the EP posterior.
+
+    With sites (tau, nu) and posterior N(mu, Sigma), N(f; 0, K) / N(f; mu, Sigma) = exp(f' T f / 2 - nu' f + nu' mu /
+    2) / |B|^1/2: the prior is never inverted.
+    """
+    fit = EP(tol=1e-4)(K, y, likelihood, n_latent)
+    tau, nu = fit.state
+    weights = fit.weights
+    log_weight = np.zeros(n_samples)
+    f = np.empty((n_samples, len(y), n_latent))
+    for c in range(n_latent):
+        own = class_matrix(K, c)
+        V = linalg.half_solve(weights.chol[c], weights.root[:, c, None] * own)
+        mean = own @ weights.alpha[:, c]
+        root = linalg.cholesky(own - V.T @ V)
+        f[:, :, c] = mean + rng.standard_normal((n_samples, len(y))) @ root.T
+        log_weight += 0.5 * (f[:, :, c] ** 2) @ tau[:, c] - f[:, :, c] @ nu[:, c]
+        log_weight += 0.5 * nu[:, c] @ mean - 0.5 * linalg.log_det(weights.chol[c])
+    labels = np.tile(y, n_samples)
+    log_weight += likelihood.log_prob(labels, f.reshape(-1, n_latent)).reshape(n_samples, -1).sum(axis=1)
+    return float(logsumexp(log_weight) - np.log(n_samples))

@@ -1,0 +1,141 @@
+"""The sampler against closed forms, its own calibration, and the engines it judges."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr
+from scipy.stats import chi2, kstest, truncnorm
+from sklearn.exceptions import ConvergenceWarning
+
+from gpclass import GPClassifier, cone, cone_draws
+from gpclass.calibration import Calibration
+from gpclass.inference import EP, VB, Gibbs, Laplace
+from gpclass.inference.gibbs import importance_evidence, split_r_hat
+from gpclass.kernels import RBF
+from gpclass.likelihoods import Gaussian, MultinomialProbit, Probit
+from gpclass.posteriors import make_posterior
+
+
+@pytest.mark.parametrize("mean", [[0.3, -0.4, 1.8, 0.0], [-6.0, 2.0, 1.0], [20.0, 0.0]])
+def test_cone_draws_have_the_right_moments(mean):
+    rng = np.random.default_rng(0)
+    n = 40_000
+    means = np.tile(mean, (n, 1))
+    labels = np.zeros(n, dtype=np.int64)
+    values = cone_draws.start(labels, means, rng)
+    for _ in range(4):
+        before = values[:, 0].copy()
+        cone_draws.redraw(labels, means, values, rng)
+    assert np.mean(values[:, 0] != before) > 0.97
+    assert np.all(values.argmax(axis=1) == 0)
+    _, gradient, hessian = cone.derivatives(np.array([0]), np.array([mean]))
+    covariance = hessian[0] + np.eye(len(mean))
+    error = np.sqrt(np.diag(covariance) / n)
+    assert np.max(np.abs(values.mean(axis=0) - mean - gradient[0]) / error) < 4.5
+    assert np.max(np.abs(np.cov(values.T) - covariance)) < 0.05
+
+
+@pytest.mark.parametrize("mean", [-8.0, -0.3, 5.0])
+@pytest.mark.parametrize("label", [0, 1])
+def test_half_line_draws_are_truncated_normals(mean, label):
+    rng = np.random.default_rng(1)
+    draws = cone_draws.draw_half_line(np.full(5000, label), np.full((5000, 1), mean), rng)[:, 0]
+    ends = (0.0, np.inf) if label else (-np.inf, 0.0)
+    assert kstest(draws, truncnorm(ends[0] - mean, ends[1] - mean, loc=mean).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("log_p", [-1e8, -500.0, -5.0, -0.7, -0.6, -1e-3, -1e-12])
+def test_inverse_of_log_phi(log_p):
+    x = cone_draws.inverse_log_phi(log_p)
+    assert log_ndtr(x) == pytest.approx(log_p, rel=1e-9)
+
+
+def _small(n, n_classes, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, (X @ rng.normal(size=(2, n_classes)) + 0.5 * rng.normal(size=(n, n_classes))).argmax(axis=1)
+
+
+def test_importance_sampled_evidence_of_three_labels_is_the_closed_form():
+    X, y = _small(3, 2)
+    K = (2.0 * RBF(1.0))(X)
+    r = np.outer(2 * y - 1, 2 * y - 1) * K / 3.0
+    exact = np.log(0.125 + (np.arcsin(r[0, 1]) + np.arcsin(r[0, 2]) + np.arcsin(r[1, 2])) / (4 * np.pi))
+    estimate = importance_evidence(K, y, Probit(), 1, np.random.default_rng(0))
+    assert estimate == pytest.approx(exact, abs=0.01)
+
+
+@pytest.mark.parametrize(("likelihood", "C"), [(Probit(), 1), (MultinomialProbit(), 3)])
+def test_posterior_ranks_are_uniform(likelihood, C):
+    """Simulation-based calibration: truth drawn from the prior ranks uniformly among draws of its posterior."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 1))
+    kernel = 2.0 * RBF(1.0)
+    K = kernel(X)
+    root = np.linalg.cholesky(K + 1e-10 * np.eye(8))
+    n_bins, ranks = 8, []
+    sampler = Gibbs(n_draws=63, thin=8, burn_in=100, n_chains=1)
+    for trial in range(160):
+        f = root @ rng.standard_normal((8, C))
+        noisy = f + rng.standard_normal((8, C))
+        y = noisy.argmax(axis=1) if C > 1 else (noisy[:, 0] > 0).astype(int)
+        means, _ = sampler._chain(
+            K @ np.linalg.inv(K + np.eye(8)),
+            np.linalg.cholesky(K @ np.linalg.inv(K + np.eye(8)) + 1e-12 * np.eye(8)),
+            y,
+            likelihood,
+            C,
+            np.random.SeedSequence(trial),
+        )
+        # A quantity that the labels speak about.
+        quantity = (lambda g: g[..., 0, 0] - g[..., 0, 1]) if C > 1 else (lambda g: g[..., 0, 0])
+        ranks.append(int(np.sum(quantity(means) < quantity(f))))
+    counts = np.bincount(np.array(ranks) * n_bins // 64, minlength=n_bins)
+    statistic = np.sum((counts - 160 / n_bins) ** 2) / (160 / n_bins)
+    assert chi2.sf(statistic, n_bins - 1) > 0.005
+
+
+def test_engines_against_long_chains():
+    X, y = _small(40, 3)
+    X_new = np.random.default_rng(9).normal(size=(50, 2))
+    kernel = 3.0 * RBF(1.2)
+    likelihood = MultinomialProbit()
+
+    def proba(engine):
+        weights = engine(kernel(X), y, likelihood, 3).weights
+        return np.exp(make_posterior(kernel, X, weights).predict_log(likelihood, X_new, Calibration()))
+
+    truth = proba(Gibbs(n_draws=400, thin=5, burn_in=500))
+    distance = {type(e).__name__: np.mean(np.abs(proba(e) - truth)) for e in (EP(tol=1e-4), VB(), Laplace())}
+    assert distance["EP"] < 0.01
+    assert distance["VB"] < 0.01
+    # GR06 section 6.2: Laplace is the worst of them.
+    assert distance["Laplace"] > 2 * max(distance["EP"], distance["VB"])
+
+
+def test_split_r_hat_sees_chains_that_disagree():
+    rng = np.random.default_rng(0)
+    chains = rng.normal(size=(4, 400, 3))
+    assert split_r_hat(chains).max() < 1.05
+    chains[0] += 3.0
+    assert split_r_hat(chains).min() > 1.3
+
+
+def test_sampling_behind_the_estimator():
+    X, y = _small(40, 3)
+    model = GPClassifier(1.0 * RBF(1.0), inference=Gibbs(n_draws=150, burn_in=300), hyper="fixed").fit(X, y)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert model.score(X, y) > 0.8
+    mean, variance = model.latent(X[:4])
+    draws = model.sample_latent(X[:4], 300, random_state=0)
+    assert np.max(np.abs(draws.mean(axis=0) - mean) / np.sqrt(variance)) < 0.3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learned = GPClassifier(inference=Gibbs(n_draws=20, burn_in=50, n_chains=2)).fit(X, y)
+    assert learned.hyper_.n_evaluations > 3
+    with pytest.raises(TypeError, match="Gibbs sampling needs Probit"):
+        Gibbs()(np.eye(3), np.zeros(3), Gaussian(), 1)
+    with pytest.warns(ConvergenceWarning, match="R-hat is up to"):
+        GPClassifier(1e4 * RBF(1.0), inference=Gibbs(n_draws=10, burn_in=0, thin=1), hyper="fixed").fit(X, y)
