@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .hyper import Evidence, Fixed, Model
 from .inference.base import Engine, Fit
 from .kernels import RBF, Kernel, PerClass, from_sklearn
-from .likelihoods import Likelihood
+from .likelihoods import Likelihood, Weighted
 from .posteriors import Latent, make_posterior
 
 HYPER = {"evidence": Evidence, "fixed": Fixed}
@@ -138,15 +138,16 @@ class GPEstimator(BaseEstimator):
             return self._start_variance * RBF(np.sqrt(n_features))
         return from_sklearn(self.kernel)
 
-    def _settle_scale(self, X: np.ndarray) -> None:
+    def _settle_scale(self, X: np.ndarray, weights: np.ndarray | None) -> None:
         """Means and standard deviations of the inputs, or 0 and 1 when they are to be taken as they come."""
         if self.standardize not in ("auto", True, False):
             raise ValueError(f"standardize must be 'auto', True or False, got {self.standardize!r}")
         wanted = self.kernel is None if self.standardize == "auto" else self.standardize
         if wanted and isinstance(self.kernel, Kernel) and self.kernel.pairwise:
             raise ValueError("standardize=True makes no sense for a Precomputed kernel: X holds covariances")
-        self.input_mean_ = X.mean(axis=0) if wanted else np.zeros(X.shape[1])
-        spread = X.std(axis=0) if wanted else np.ones(X.shape[1])
+        self.input_mean_ = np.average(X, axis=0, weights=weights) if wanted else np.zeros(X.shape[1])
+        variance = np.average((X - self.input_mean_) ** 2, axis=0, weights=weights)
+        spread = np.sqrt(variance) if wanted else np.ones(X.shape[1])
         # A constant column says nothing: an infinite scale takes it out, whatever it holds at prediction.
         constant = spread <= 1e-12 * np.abs(self.input_mean_)
         if wanted and np.all(constant):
@@ -158,17 +159,28 @@ class GPEstimator(BaseEstimator):
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return (X - self.input_mean_) / self.input_scale_
 
-    def _learn(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, engine: Engine, n_latent: int) -> Fit:
+    def _learn(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        engine: Engine,
+        n_latent: int,
+        weights: np.ndarray | None = None,
+    ) -> Fit:
         """Choose theta, fit there, and keep the result."""
         # Measured at the peak of learning: factors, inverses and gradients for every latent function, and a dozen more.
         check_memory(len(X), 7 * n_latent + 13 if isinstance(self.kernel, PerClass) else 3 * n_latent + 12)
         whole = isinstance(self.n_restarts, (int, np.integer)) and not isinstance(self.n_restarts, bool)
         if not (whole and self.n_restarts >= 0):
             raise ValueError(f"n_restarts must be a whole number >= 0, got {self.n_restarts!r}")
-        self._settle_scale(X)
+        self._settle_scale(X, weights)
         X = self._scaled(X)
         names = getattr(self, "feature_names_in_", None)
         kernel = self._start_kernel(X.shape[1]).bind(X, n_latent, names)
+        base = likelihood
+        if weights is not None and np.any(weights != 1.0):
+            likelihood = Weighted(base=likelihood, weights=weights)
         model = Model(kernel, likelihood, getattr(engine, "learner", engine), X, y, n_latent)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         hyper = choose("hyper", self.hyper, HYPER)
@@ -189,7 +201,8 @@ class GPEstimator(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.kernel_, self.likelihood_ = model.at(self.hyper_.theta)
+        self.kernel_, learned = model.at(self.hyper_.theta)
+        self.likelihood_ = base if isinstance(learned, Weighted) else learned
         fit = replace(model, engine=engine).fit(self.hyper_.theta)
         if not fit.info.converged and fit.info.r_hat is not None:
             warnings.warn(

@@ -30,15 +30,18 @@ class Calibration(NamedTuple):
         return self.mean_scale * mean, self.variance_scale * cov
 
 
-def calibrate(likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> Calibration:
-    """Maximise sum_n log E p(y_n | f), f ~ N(a mean_n, b variance_n), over log a and log b with a weak normal prior."""
+def calibrate(
+    likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, variance: np.ndarray, weights: np.ndarray
+) -> Calibration:
+    """Maximise sum_n w_n log E p(y_n | f), f ~ N(a mean_n, b variance_n), over log a and log b, with a prior."""
 
     def loss(t: np.ndarray) -> tuple[float, np.ndarray]:
         m, v = np.exp(t[0]) * mean, np.exp(t[1]) * variance
         log_z, first, second = likelihood.tilted(y, m, v)
         # dlogZ/dv = (second + first^2) / 2
-        slope = np.array([np.vdot(first, m), 0.5 * np.vdot(second + first**2, v)])
-        return float(0.5 * t @ t / _PRIOR_SD**2 - log_z.sum()), t / _PRIOR_SD**2 - slope
+        by_row = np.stack([(first * m).sum(axis=1), 0.5 * ((second + first**2) * v).sum(axis=1)])
+        slope = by_row @ weights
+        return float(0.5 * t @ t / _PRIOR_SD**2 - weights @ log_z), t / _PRIOR_SD**2 - slope
 
     found = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-3.0, 3.0), (-6.0, 6.0)])
     return Calibration(*np.exp(found.x).tolist())

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._estimator import GPEstimator, choose, untouched_on_failure
 from .calibration import Calibration, calibrate
@@ -56,6 +57,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from leave-one-out
         predictions of the training labels ("vb" and "ep").
+    class_weight : "balanced", dict of label to weight, or None, default=None
+        How often rows of each class count, on top of ``sample_weight`` ("vb" and "laplace").
     n_restarts : int, default=0
         Further starting points for learning, drawn at random.
     standardize : "auto" or bool, default="auto"
@@ -75,7 +78,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     calibration_ : Calibration
         The learned ``mean_scale`` and ``variance_scale``; ``latent`` reports beliefs before they are applied.
     loo_proba_ : (n, n_classes)
-        Probabilities of each training row's labels without its own label.
+        Probabilities of each training row's labels without its own label; NaN for rows of weight 0.
     relevance_ : (n_features,) inverse squared length-scales
     hyper_, info_ : how learning and inference went (evaluations, convergence, bound after each iteration)
     n_iter_ : int, iterations of the engine
@@ -103,6 +106,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         inference: Any = "vb",
         hyper: Any = "evidence",
         calibration: str | None = "loo",
+        class_weight: Any = None,
         n_restarts: int = 0,
         standardize: Any = "auto",
         random_state: Any = None,
@@ -113,13 +117,17 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.inference = inference
         self.hyper = hyper
         self.calibration = calibration
+        self.class_weight = class_weight
         self.n_restarts = n_restarts
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> GPClassifier:
-        """Fit to rows X (n, n_features) with labels y (n,): strings, numbers or any sortable objects."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GPClassifier:
+        """Fit to rows X (n, n_features) with labels y (n,): strings, numbers or any sortable objects.
+
+        ``sample_weight`` (n,) says how often each row counts: its likelihood is raised to that power.
+        """
         if self.calibration not in ("loo", None):
             raise ValueError(f"calibration must be 'loo' or None, got {self.calibration!r}")
         with untouched_on_failure(self):
@@ -128,11 +136,29 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             labels = self._encode(y)
             likelihood = self._resolve_likelihood(len(self.classes_))
             engine = choose("inference", self.inference, ENGINES)
-            fit = self._learn(X, labels, likelihood, engine, likelihood.n_latent(len(self.classes_)))
-            self._calibrate(labels, fit)
+            weights = self._row_weights(X, y, sample_weight)
+            kept = weights > 0
+            fit = self._learn(
+                X[kept], labels[kept], likelihood, engine, likelihood.n_latent(len(self.classes_)), weights[kept]
+            )
+            self._calibrate(labels[kept], fit, weights[kept], kept)
         return self
 
-    def _calibrate(self, labels: np.ndarray, fit: Fit) -> None:
+    def _row_weights(self, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> np.ndarray:
+        """How often each row counts: sample weight times class weight; rows of weight 0 are left out."""
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if self.class_weight is not None:
+            weights = weights * compute_sample_weight(self.class_weight, y)
+        counted = np.unique(y[weights > 0])
+        if len(counted) < len(self.classes_):
+            missing = sorted(set(self.classes_.tolist()) - set(counted.tolist()))
+            raise ValueError(
+                f"expected rows with positive weight in every class, got none for {missing[0]!r} "
+                f"({len(counted)} of {len(self.classes_)} classes have weight)"
+            )
+        return weights
+
+    def _calibrate(self, labels: np.ndarray, fit: Fit, weights: np.ndarray, kept: np.ndarray) -> None:
         """Leave-one-out probabilities, and the two factors learned from them."""
         self.calibration_ = Calibration()
         if fit.loo is None:
@@ -140,8 +166,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             return
         mean, cov = fit.loo
         if self.calibration == "loo" and cov.ndim == 2:
-            self.calibration_ = calibrate(self.likelihood_, labels, mean, cov)
-        self.loo_proba_ = self.likelihood_.predict(*self.calibration_(mean, cov))
+            self.calibration_ = calibrate(self.likelihood_, labels, mean, cov, weights)
+        self.loo_proba_ = np.full((len(kept), len(self.classes_)), np.nan)
+        self.loo_proba_[kept] = self.likelihood_.predict(*self.calibration_(mean, cov))
 
     def _encode(self, y: Any) -> np.ndarray:
         check_classification_targets(y)

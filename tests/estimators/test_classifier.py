@@ -255,6 +255,34 @@ def test_calibration_learns_two_factors_and_keeps_the_decisions(iris):
     assert np.mean(raw.predict(X_test) == calibrated.predict(X_test)) > 0.97
 
 
+@pytest.mark.parametrize("inference", ["vb", "laplace"])
+def test_whole_weights_are_copies(iris, inference):
+    X, y, X_test, _ = iris
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    times[:6] = 1
+    settings = {"kernel": 10.0 * RBF(1.5), "standardize": True, "inference": inference}
+    for hyper in ("fixed", "evidence"):
+        weighted = GPClassifier(**settings, hyper=hyper).fit(X, y, sample_weight=times)
+        copied = GPClassifier(**settings, hyper=hyper).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+        tol = 1e-6 if hyper == "fixed" else 1e-3
+        assert weighted.objective_ == pytest.approx(copied.objective_, rel=tol)
+        np.testing.assert_allclose(weighted.predict_proba(X_test), copied.predict_proba(X_test), atol=tol)
+        kept = np.repeat(weighted.loo_proba_, times, axis=0)
+        np.testing.assert_allclose(kept, copied.loo_proba_, atol=tol)
+        assert np.isnan(weighted.loo_proba_[times == 0]).all()
+
+
+def test_class_weights(iris):
+    X, y, X_test, _ = iris
+    rare = np.r_[np.flatnonzero(y != 2), np.flatnonzero(y == 2)[:4]]
+    plain = GPClassifier(10.0 * RBF(1.5), hyper="fixed").fit(X[rare], y[rare])
+    balanced = GPClassifier(10.0 * RBF(1.5), hyper="fixed", class_weight="balanced").fit(X[rare], y[rare])
+    assert balanced.predict_proba(X_test)[:, 2].mean() > plain.predict_proba(X_test)[:, 2].mean()
+    by_hand = GPClassifier(10.0 * RBF(1.5), hyper="fixed", class_weight={2: 3.0}).fit(X, y)
+    direct = GPClassifier(10.0 * RBF(1.5), hyper="fixed").fit(X, y, sample_weight=np.where(y == 2, 3.0, 1.0))
+    np.testing.assert_array_equal(by_hand.predict_proba(X_test), direct.predict_proba(X_test))
+
+
 def test_a_column_constant_in_training_is_ignored_at_prediction(iris):
     X, y, X_test, _ = iris
     padded = np.column_stack([X, np.full(len(X), 7.3)])
@@ -349,6 +377,31 @@ class TestBadInput:
         with pytest.raises(error, match=message):
             model.fit(*iris[:2])
         assert not hasattr(model, "classes_")
+
+    @pytest.mark.parametrize(
+        ("weights", "message"),
+        [
+            (-np.ones(70), "Negative values"),
+            (np.ones(3), "sample_weight.shape"),
+            (np.zeros(70), "at least one non-zero"),
+            (np.full(70, np.nan), "NaN"),
+        ],
+    )
+    def test_weights(self, fitted, iris, weights, message):
+        model = pickle.loads(pickle.dumps(fitted))
+        with pytest.raises(ValueError, match=message):
+            model.fit(*iris[:2], sample_weight=weights)
+        assert model.predict(iris[2]).shape == (80,)
+
+    def test_weights_that_leave_a_class_empty(self, iris):
+        X, y, _, _ = iris
+        with pytest.raises(ValueError, match="positive weight in every class, got none for 1"):
+            GPClassifier().fit(X, y, sample_weight=(y != 1).astype(float))
+
+    def test_weights_where_the_engine_has_none(self, iris):
+        X, y, _, _ = iris
+        with pytest.raises(TypeError, match="no weights with several latent functions; use inference='vb'"):
+            GPClassifier(hyper="fixed", inference="ep").fit(X, y, sample_weight=np.arange(70.0) + 1)
 
     def test_width_at_predict(self, fitted):
         with pytest.raises(ValueError, match="X has 3 features, but GPClassifier is expecting 4"):

@@ -115,16 +115,3 @@ def add_coupling(own: Sequence[np.ndarray], shared: Sequence[np.ndarray]) -> np.
             if a != b:
                 covariance[:, b, a] += added
     return covariance
-
-
-def leave_one_out(m: np.ndarray, p: np.ndarray, W: np.ndarray, marginals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Latent means (n, C) and covariances (n, C, C) at every training row without its own label, by linear response.
-
-    Taking out row n's Gaussian site (precision W_n, gradient p_n at the mode) leaves the covariance (A_n^-1 - W_n)^-1
-    = A_n (I - W_n A_n)^-1 and moves the mean by minus that covariance times p_n. The curvature must be the
-    likelihood's own: a pseudo-target that already knows its label would look far too good.
-    """
-    identity = np.eye(m.shape[1])
-    without = marginals @ np.linalg.inv(identity - W @ marginals)
-    mean = m - np.einsum("ncd,nd->nc", without, p)
-    return mean, without if m.shape[1] > 1 else without[:, :, 0]

@@ -14,8 +14,7 @@ import numpy as np
 
 from ..likelihoods import Likelihood
 from .base import Fit, Info, require, threads_suited_to_size
-from .coupling import leave_one_out
-from .mode import Landscape
+from .mode import Landscape, leave_one_out
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Laplace:
         hill = Landscape(K, y, likelihood, n_latent)
         top, heights, converged = hill.climb(init, self.tol, self.max_iter)
         evidence, dK, posterior = hill.laplace(top, gradient)
-        loo = leave_one_out(top.m, top.p, top.W, posterior.marginals())
+        loo = leave_one_out(top, posterior.marginals(), likelihood.unit_share(len(y)))
         info = Info(len(heights) - 1, converged, tuple(heights))
         dlikelihood = np.zeros(0) if gradient else None
         return Fit(posterior.weights(top.alpha), evidence, evidence, info, top.alpha, loo, dK, dlikelihood)

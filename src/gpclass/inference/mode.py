@@ -55,14 +55,15 @@ class Landscape:
     def __init__(self, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, n_latent: int) -> None:
         self.K, self.y, self.likelihood, self.shape = K, y, likelihood, (len(y), n_latent)
         check_prior(K)
-        self.noise = float(getattr(likelihood, "variance", 1.0))
-        self.chol = linalg.cholesky(K / self.noise + np.eye(len(y)))
+        self.noise = likelihood.auxiliary_noise(len(y))
+        root = self.noise**-0.5
+        self.chol = linalg.cholesky(root[:, None] * K * root + np.eye(len(y)))
         # Sigma as a matrix: conjugate gradients apply it often, and one product beats two solves.
-        self.Sigma = self.noise * (np.eye(len(y)) - linalg.inverse(self.chol))
+        self.Sigma = (np.eye(len(y)) - linalg.inverse(self.chol)) / root[:, None] / root
 
     @property
     def log_det(self) -> float:
-        """sum_c log |I + K_c / noise|"""
+        """sum_c log |I + noise^-1/2 K_c noise^-1/2|"""
         total = float(np.sum(linalg.log_det(self.chol)))
         return total * self.shape[1] if self.K.ndim == 2 else total
 
@@ -87,7 +88,7 @@ class Landscape:
 
     @property
     def cheap(self) -> Preconditioner:
-        return Preconditioner(self.smooth, np.eye(self.shape[1]) / self.noise)
+        return Preconditioner(self.smooth, np.eye(self.shape[1]) / self.noise[:, None, None])
 
     def climb(self, init: np.ndarray | None, tol: float, max_iter: int) -> Climb:
         """Newton's method on J with backtracking; J is concave, so it cannot miss."""
@@ -126,13 +127,13 @@ class Landscape:
         if not solved:
             curved = Coupled(self.K, self.likelihood.curvature(self.y, point.m)[0])
             x, _ = self.solve(point.W, residual, tol, Preconditioner(curved.apply, curved.precision()))
-        auxiliary = point.m + x + self.noise * (point.p - np.einsum("ncd,nd->nc", point.W, x))
+        auxiliary = point.m + x + self.noise[:, None] * (point.p - np.einsum("ncd,nd->nc", point.W, x))
         return self.split(auxiliary)
 
     def split(self, auxiliary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Posterior mean and alpha given the auxiliaries: K (K + noise)^-1 and (K + noise)^-1 times them."""
-        mean = self.smooth(auxiliary) / self.noise
-        return mean, (auxiliary - mean) / self.noise
+        mean = self.smooth(auxiliary / self.noise[:, None])
+        return mean, (auxiliary - mean) / self.noise[:, None]
 
     def solve(
         self, W: np.ndarray, r: np.ndarray, tol: float, preconditioner: Preconditioner
@@ -189,3 +190,17 @@ class Landscape:
                 through = np.outer(own, b[:, c])
                 class_matrix(dK, c)[...] += 0.5 * (np.outer(own, own) + through + through.T)
         return value, dK, posterior
+
+
+def leave_one_out(mode: Point, marginals: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Latent means (n, C) and covariances (n, C, C) at every training row without its own label, by linear response.
+
+    Taking out row n's Gaussian site (precision W_n, gradient p_n at the mode) leaves the covariance (A_n^-1 - W_n)^-1
+    = A_n (I - W_n A_n)^-1 and moves the mean by minus that covariance times p_n. The curvature must be the
+    likelihood's own: a pseudo-target that already knows its label would look far too good.
+    """
+    W = share[:, None, None] * mode.W
+    identity = np.eye(mode.m.shape[1])
+    without = marginals @ np.linalg.inv(identity - W @ marginals)
+    mean = mode.m - np.einsum("ncd,nd->nc", without, share[:, None] * mode.p)
+    return mean, without if mode.m.shape[1] > 1 else without[:, :, 0]

@@ -27,8 +27,8 @@ import numpy as np
 from .. import linalg
 from ..likelihoods import Likelihood
 from .base import Fit, Info, Weights, require, threads_suited_to_size
-from .coupling import Coupled, leave_one_out
-from .mode import Climb, Landscape, Point
+from .coupling import Coupled
+from .mode import Climb, Landscape, Point, leave_one_out
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class VB:
         climb = hill.climb if self.solver == "newton" else partial(_climb_plain, hill)
         top, heights, converged = climb(init, self.tol, self.max_iter)
         bounds = tuple(J - 0.5 * hill.log_det for J in heights)
-        weights = Weights(top.alpha, np.full(len(y), hill.noise**-0.5), hill.chol)
+        weights = Weights(top.alpha, hill.noise**-0.5, hill.chol)
         info = Info(len(heights) - 1, converged, bounds)
         value, dK, loo = bounds[-1], None, None
         if self.objective == "laplace" or not gradient:
@@ -95,7 +95,7 @@ def _climb_plain(hill: Landscape, init: np.ndarray | None, tol: float, max_iter:
     point = hill.start(init)
     heights = [point.J]
     for _ in range(max_iter):
-        _, alpha = hill.split(point.m + hill.noise * point.p)
+        _, alpha = hill.split(point.m + hill.noise[:, None] * point.p)
         new = hill.at(alpha)
         moved = np.max(np.abs(new.m - point.m))
         point = new
@@ -107,7 +107,8 @@ def _climb_plain(hill: Landscape, init: np.ndarray | None, tol: float, max_iter:
 
 def _bound_gradient(hill: Landscape, alpha: np.ndarray) -> np.ndarray:
     """dB/dK = 1/2 sum_c alpha_c alpha_c' - C/2 (noise I + K)^-1; m drops out because it maximises J."""
-    precision = linalg.inverse(hill.chol) / hill.noise
+    root = hill.noise**-0.5
+    precision = root[:, None] * linalg.inverse(hill.chol) * root
     if hill.K.ndim == 2:
         return 0.5 * (alpha @ alpha.T - alpha.shape[1] * precision)
     return 0.5 * (np.einsum("ic,jc->cij", alpha, alpha) - precision)
@@ -115,7 +116,8 @@ def _bound_gradient(hill: Landscape, alpha: np.ndarray) -> np.ndarray:
 
 def _leave_one_out(hill: Landscape, top: Point, posterior: Coupled) -> tuple[np.ndarray, np.ndarray]:
     """Means by linear response with the likelihood's own curvature, variances as VB has them."""
-    mean, _ = leave_one_out(top.m, top.p, top.W, posterior.marginals())
+    share = hill.likelihood.unit_share(len(hill.y))
+    mean, _ = leave_one_out(top, posterior.marginals(), share)
     variance = np.diagonal(hill.Sigma, axis1=-2, axis2=-1)
     variance = np.broadcast_to(np.atleast_2d(variance).T, mean.shape)
-    return mean, 1.0 / (1.0 / variance - 1.0 / hill.noise)
+    return mean, 1.0 / (1.0 / variance - (share / hill.noise)[:, None])

@@ -7,5 +7,6 @@ from .multinomial_probit import MultinomialProbit
 from .ordered_probit import OrderedProbit
 from .probit import Probit
 from .softmax import Softmax
+from .weighted import Weighted
 
-__all__ = ["Gaussian", "Likelihood", "Logit", "MultinomialProbit", "OrderedProbit", "Probit", "Softmax"]
+__all__ = ["Gaussian", "Likelihood", "Logit", "MultinomialProbit", "OrderedProbit", "Probit", "Softmax", "Weighted"]

@@ -86,6 +86,14 @@ class Likelihood(Parameterised):
         proba = np.exp(self.predict_log(mean, var))
         return proba / proba.sum(axis=1, keepdims=True)
 
+    def auxiliary_noise(self, n: int) -> np.ndarray:
+        """Variance (n,) of the Gaussian noise between a row's latent value and its observation."""
+        return np.full(n, float(getattr(self, "variance", 1.0)))
+
+    def unit_share(self, n: int) -> np.ndarray:
+        """The share (n,) of each row's likelihood that is one observation: what leaving it out takes away."""
+        return np.ones(n)
+
     def refuse_to_learn(self, engine: str) -> None:
         """For engines that learn kernel parameters only."""
         if self.theta.size:

@@ -1,0 +1,54 @@
+"""Rows that count more or less than once: a likelihood raised to a power for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .base import Likelihood
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Weighted(Likelihood):
+    """p(y_n | f_n)^w_n for the training rows; a whole weight is the same as that many copies of the row.
+
+    Holds one weight for each training row, so it serves fitting only; predictions use ``base``.
+    """
+
+    base: Likelihood = field(default_factory=Likelihood)
+    weights: np.ndarray = field(default_factory=lambda: np.ones(0))
+
+    def n_latent(self, n_classes: int) -> int:
+        return self.base.n_latent(n_classes)
+
+    def provides(self, method: str) -> bool:
+        return self.base.provides(method)
+
+    @property
+    def theta(self) -> np.ndarray:
+        return self.base.theta
+
+    def auxiliary_noise(self, n: int) -> np.ndarray:
+        return self.base.auxiliary_noise(n) / self.weights
+
+    def unit_share(self, n: int) -> np.ndarray:
+        # Leaving one row out leaves out one copy of it, or all of it where it counts less than once.
+        return np.minimum(1.0, 1.0 / self.weights)
+
+    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return self.weights * self.base.log_prob(y, f)
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        log_prob, first, second = self.base.derivatives(y, f)
+        return self.weights * log_prob, self.weights[:, None] * first, self.weights[:, None, None] * second
+
+    def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        d, pullback = self.base.curvature(y, f)
+        return self.weights[:, None] * d, pullback
+
+    def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if mean.shape[1] > 1:
+            raise TypeError("expectation propagation has no weights with several latent functions; use inference='vb'")
+        return super().tilted(y, mean, var)
