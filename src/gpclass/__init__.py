@@ -1,8 +1,9 @@
 """Bayesian Gaussian-process classification with calibrated probabilities, behind the scikit-learn interface."""
 
 from .classifier import GPClassifier
+from .comparison import compare
 from .regressor import GPRegressor
 
 __version__ = "0.1.0"
 
-__all__ = ["GPClassifier", "GPRegressor", "__version__"]
+__all__ = ["GPClassifier", "GPRegressor", "__version__", "compare"]

@@ -53,7 +53,7 @@ class Coupled:
             by_log_d = 1.0 - np.diag(inner)
             if self.n_latent > 1:
                 V = linalg.half_solve(self.coupling, self.root_rho[:, c, None] * inner)
-                square = V.T @ V
+                square = linalg.gram(V)
                 by_log_d += np.diag(square) - self.rho[:, c]
                 inner = inner - square
             return self.root_d[:, c, None] * inner * self.root_d[:, c], by_log_d
@@ -72,9 +72,7 @@ class Coupled:
         """(K^-1 + W)^-1 r for r (n, C): K (r - (E - E M^-1 E) K r) with E_c = D_c^1/2 B_c^-1 D_c^1/2."""
 
         def scaled(t: np.ndarray) -> np.ndarray:
-            return self.root_d * np.stack(
-                [B @ v for B, v in zip(self.inverse, (self.root_d * t).T, strict=True)], axis=1
-            )
+            return self.root_d * np.matmul(self.inverse, (self.root_d * t).T[:, :, None])[:, :, 0].T
 
         inner = scaled(linalg.product(self.K, r))
         if self.n_latent > 1:

@@ -19,7 +19,6 @@ from ..likelihoods import Likelihood
 from .base import check_prior, class_matrix
 from .coupling import Coupled
 
-_MAX_CG = 200
 #: Latent values beyond this are an overshoot, and log probabilities of minus their square have no digits left.
 _TOO_FAR = 1e6
 
@@ -43,10 +42,11 @@ class Climb(NamedTuple):
 
 
 class Preconditioner(NamedTuple):
-    """r -> (K^-1 + V)^-1 r for a curvature V, (C, C) or (n, C, C)."""
+    """r -> (K^-1 + V)^-1 r for a curvature V (n, C, C), and how many steps of conjugate gradients it may take."""
 
     apply: Callable[[np.ndarray], np.ndarray]
     V: np.ndarray
+    max_iter: int
 
 
 class Landscape:
@@ -60,6 +60,8 @@ class Landscape:
         self.chol = linalg.cholesky(root[:, None] * K * root + np.eye(len(y)))
         # Sigma as a matrix: conjugate gradients apply it often, and one product beats two solves.
         self.Sigma = (np.eye(len(y)) - linalg.inverse(self.chol)) / root[:, None] / root
+        identity = np.eye(n_latent) / self.noise[:, None, None]
+        self._preconditioner = Preconditioner(self.smooth, identity, 150)
 
     @property
     def log_det(self) -> float:
@@ -85,10 +87,6 @@ class Landscape:
 
     def smooth(self, r: np.ndarray) -> np.ndarray:
         return linalg.product(self.Sigma, r)
-
-    @property
-    def cheap(self) -> Preconditioner:
-        return Preconditioner(self.smooth, np.eye(self.shape[1]) / self.noise[:, None, None])
 
     def climb(self, init: np.ndarray | None, tol: float, max_iter: int) -> Climb:
         """Newton's method on J with backtracking; J is concave, so it cannot miss."""
@@ -123,10 +121,12 @@ class Landscape:
         # Solve loosely far away and tightly close by: that keeps the quadratic end of Newton's method.
         rough = float(np.sqrt(max(np.vdot(residual, self.smooth(residual)), 0.0)))
         tol = min(0.1, max(rough, 1e-8))
-        x, solved = self.solve(point.W, residual, tol, self.cheap)
+        x, solved = self.solve(point.W, residual, tol, self._preconditioner)
         if not solved:
+            # A stronger preconditioner, kept for the steps that follow: curvatures change little from now on.
             curved = Coupled(self.K, self.likelihood.curvature(self.y, point.m)[0])
-            x, _ = self.solve(point.W, residual, tol, Preconditioner(curved.apply, curved.precision()))
+            self._preconditioner = Preconditioner(curved.apply, curved.precision(), 60)
+            x, _ = self.solve(point.W, residual, tol, self._preconditioner)
         auxiliary = point.m + x + self.noise[:, None] * (point.p - np.einsum("ncd,nd->nc", point.W, x))
         return self.split(auxiliary)
 
@@ -143,7 +143,7 @@ class Landscape:
         With P^-1 = K^-1 + V the preconditioner's inverse, we carry P^-1 v beside every vector v, which the
         recurrences give for free; then (K^-1 + W) v = P^-1 v + (W - V) v and K^-1 is never needed.
         """
-        apply, V = preconditioner
+        apply, V, max_iter = preconditioner
         excess = W - V
         x = np.zeros_like(r)
         residual = r.copy()
@@ -151,7 +151,7 @@ class Landscape:
         direction, raised = z.copy(), residual.copy()
         size = float(np.vdot(residual, z))
         goal = tol * tol * size
-        for _ in range(_MAX_CG):
+        for _ in range(max_iter):
             if size <= goal or size <= 0.0:
                 return x, True
             image = raised + np.einsum("ncd,nd->nc", excess, direction)
@@ -178,7 +178,7 @@ class Landscape:
         # The mode moves by dm = (I + K W)^-1 dK alpha. With q = dE/dm through the curvature,
         # q' dm = b' dK alpha, b = (I + W K)^-1 q = q - W x, (K^-1 + W) x = q.
         q = -0.5 * pull(by_log_d)
-        x, _ = self.solve(mode.W, q, 1e-10, Preconditioner(posterior.apply, posterior.precision()))
+        x, _ = self.solve(mode.W, q, 1e-10, Preconditioner(posterior.apply, posterior.precision(), 300))
         b = q - np.einsum("ncd,nd->nc", mode.W, x)
         dK: np.ndarray = -0.5 * by_K
         alpha = mode.alpha

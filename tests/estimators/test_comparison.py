@@ -1,0 +1,38 @@
+"""gpclass.compare on the same folds as scikit-learn would use."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+from gpclass import GPClassifier, compare
+from gpclass.kernels import RBF
+
+
+def test_scores_are_those_of_cross_validation():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    names = np.array(["setosa", "versicolor", "virginica"])
+    y = pd.Series(names[y])
+    models = {"gp": GPClassifier(10.0 * RBF(1.0), hyper="fixed"), "logistic": LogisticRegression(max_iter=500)}
+    folds = StratifiedKFold(3)
+    result = compare(models, X, y, cv=folds)
+    assert {score.name for score in result.scores} == {"gp", "logistic"}
+    assert result.scores[0].log_probability >= result.scores[1].log_probability
+    expected = cross_val_predict(models["logistic"], X, y, cv=folds, method="predict_proba")
+    np.testing.assert_allclose(result.proba["logistic"], expected)
+    assert result.distance("gp", "gp") == 0.0
+    assert 0.0 < result.distance("gp", "logistic") < 0.5
+    assert "mean log prob" in str(result)
+    assert str(result).count("\n") == 2
+
+
+def test_a_class_missing_from_a_fold_is_refused():
+    X = np.arange(9.0)[:, None]
+    y = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2])
+    with (
+        pytest.warns(UserWarning, match="least populated"),
+        pytest.raises(ValueError, match="expected every class in every training part, got 2 of 3"),
+    ):
+        compare({"gp": GPClassifier(RBF(1.0), hyper="fixed")}, X, y, cv=2)
