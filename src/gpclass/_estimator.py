@@ -16,13 +16,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .hyper import Evidence, Fixed, Model
+from .hyper import Evidence, Fixed, LeaveOneOut, Model
 from .inference.base import Engine, Fit
 from .kernels import RBF, Kernel, PerClass, from_sklearn
 from .likelihoods import Likelihood, Weighted
 from .posteriors import Latent, make_posterior
 
-HYPER = {"evidence": Evidence, "fixed": Fixed}
+HYPER = {"evidence": Evidence, "fixed": Fixed, "loo": LeaveOneOut}
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from ._estimator import GPEstimator, choose, untouched_on_failure
 from .calibration import Calibration, calibrate
 from .inference import EP, VB, Gibbs, Laplace
-from .inference.base import Fit
+from .inference.base import Engine, Fit
 from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, Softmax
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
@@ -23,6 +23,19 @@ LIKELIHOODS = {
     "multinomial_probit": MultinomialProbit,
     "softmax": Softmax,
 }
+
+
+def best_engine(likelihood: Likelihood) -> Engine:
+    """The engine with the best log probability per second that the likelihood allows.
+
+    Measured on iris, wine, thyroid, glass, crabs, breast cancer and digits (docs/design.md): with calibration VB and EP
+    predict alike, VB in a fraction of the time; Laplace is behind both at any amplitude above 1. So neither n nor K
+    enters the rule.
+    """
+    for engine in (VB(), Laplace()):
+        if all(likelihood.provides(name) for name in engine.needs) and not likelihood.theta.size:
+            return engine
+    return EP()
 
 
 def _refuse_mixed_labels(y: Any) -> None:
@@ -49,11 +62,12 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         standardised inputs.
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
-    inference : engine or str, default="vb"
+    inference : engine or str, default="auto"
+        "auto" is "vb" where the likelihood has Gaussian auxiliaries (probits), else "laplace", else "ep".
         "vb" is the variational Bayes of GR06, "ep" joint expectation propagation, "laplace" Laplace's
         method, "gibbs" sampling: slow, and the truth at the learned kernel parameters.
-    hyper : "evidence", "fixed" or an object of ``gpclass.hyper``, default="evidence"
-        Learn kernel parameters from the training data, or leave them alone.
+    hyper : "evidence", "loo", "fixed" or an object of ``gpclass.hyper``, default="evidence"
+        Learn kernel parameters by maximum evidence, by leave-one-out predictions, or leave them alone.
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from leave-one-out
         predictions of the training labels ("vb" and "ep").
@@ -103,7 +117,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         kernel: Any = None,
         *,
         likelihood: Any = None,
-        inference: Any = "vb",
+        inference: Any = "auto",
         hyper: Any = "evidence",
         calibration: str | None = "loo",
         class_weight: Any = None,
@@ -135,7 +149,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             labels = self._encode(y)
             likelihood = self._resolve_likelihood(len(self.classes_))
-            engine = choose("inference", self.inference, ENGINES)
+            engine = self._resolve_engine(likelihood)
             weights = self._row_weights(X, y, sample_weight)
             kept = weights > 0
             fit = self._learn(
@@ -177,6 +191,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             only = self.classes_.tolist()[0]
             raise ValueError(f"expected labels of at least 2 classes, got 1 class: all {len(y)} labels are {only!r}")
         return labels
+
+    def _resolve_engine(self, likelihood: Likelihood) -> Engine:
+        if isinstance(self.inference, str) and self.inference == "auto":
+            return best_engine(likelihood)
+        return choose("inference", self.inference, {"auto": VB, **ENGINES})
 
     def _resolve_likelihood(self, n_classes: int) -> Likelihood:
         if self.likelihood is None:

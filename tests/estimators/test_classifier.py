@@ -15,10 +15,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpclass import GPClassifier, _estimator, posteriors
+from gpclass.classifier import LIKELIHOODS, best_engine
 from gpclass.hyper import Evidence
-from gpclass.inference import VB
+from gpclass.inference import EP, VB, Laplace
 from gpclass.kernels import RBF, Linear, PerClass, Polynomial, Precomputed, View, White
-from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit
+from gpclass.likelihoods import Gaussian, LabelNoise, MultinomialProbit, OrderedProbit
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,25 @@ def test_learning_raises_the_objective(iris):
     assert learned.hyper_.n_evaluations > 3
     assert start.kernel_ == kernel
     assert learned.kernel_ != kernel
+
+
+def test_learning_from_some_of_the_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=500) > 0).astype(int) + (X[:, 1] > 1.5)
+    some = GPClassifier(hyper=Evidence(max_rows=150)).fit(X, y)
+    whole = GPClassifier(hyper=Evidence(max_rows=None)).fit(X, y)
+    assert len(some.posterior_.X) == 500
+    assert some.objective_ > whole.objective_ - 5.0
+    again = GPClassifier(hyper=Evidence(max_rows=150)).fit(X, y)
+    np.testing.assert_array_equal(some.hyper_.theta, again.hyper_.theta)
+    with pytest.MonkeyPatch.context() as patch:
+        sizes = []
+        call = VB.__call__
+        patch.setattr(VB, "__call__", lambda self, K, *a, **k: sizes.append(len(K)) or call(self, K, *a, **k))
+        GPClassifier(hyper=Evidence(max_rows=150)).fit(X, y, sample_weight=np.full(500, 2.0))
+    assert max(sizes[:-1]) < 165
+    assert sizes[-1] == 500
 
 
 @pytest.mark.filterwarnings("ignore:at its starting values")
@@ -242,6 +262,51 @@ def test_softmax_and_logit_by_laplace(iris):
     assert model.score(X_test, y_test == 2) > 0.9
 
 
+def test_automatic_choice_of_the_engine(iris):
+    X, y, X_test, y_test = iris
+    choices = {
+        "probit": VB,
+        "multinomial_probit": VB,
+        "softmax": Laplace,
+        "logit": Laplace,
+    }
+    for name, engine in choices.items():
+        assert type(best_engine(LIKELIHOODS[name]())) is engine
+    # Cut points are learned, and only EP learns a likelihood's parameters.
+    ordered = OrderedProbit([1.0])
+    assert type(best_engine(ordered)) is EP
+    model = GPClassifier(likelihood=ordered).fit(X, y)
+    assert model.score(X_test, y_test) > 0.9
+    assert model.likelihood_.widths[0] != 1.0
+
+
+def test_label_noise_forgives_wrong_labels(iris):
+    X, y, X_test, y_test = iris
+    rng = np.random.default_rng(0)
+    wrong = y.copy()
+    flipped = rng.choice(70, 7, replace=False)
+    wrong[flipped] = (wrong[flipped] + 1) % 3
+    settings = {"kernel": 100.0 * RBF(2.0), "standardize": True, "hyper": "fixed", "inference": "ep"}
+    plain = GPClassifier(**settings).fit(X, wrong)
+    robust = GPClassifier(**settings, likelihood=LabelNoise(eps=0.1)).fit(X, wrong)
+    rows = np.arange(80)
+    losses = [-np.mean(np.log(model.predict_proba(X_test)[rows, y_test])) for model in (plain, robust)]
+    assert losses[1] < losses[0]
+    learned = GPClassifier(likelihood=LabelNoise(eps=0.05, fixed=())).fit(X, wrong)
+    assert 0.03 < learned.likelihood_.eps < 0.3
+
+
+@pytest.mark.parametrize("inference", ["vb", "laplace"])
+def test_learning_by_leave_one_out(iris, inference):
+    X, y, X_test, y_test = iris
+    settings = {"kernel": 1.0 * RBF(0.4), "standardize": True, "calibration": None, "inference": inference}
+    rows = np.arange(len(y))
+    start = GPClassifier(**settings, hyper="fixed").fit(X, y)
+    learned = GPClassifier(**settings, hyper="loo").fit(X, y)
+    assert np.log(learned.loo_proba_[rows, y]).sum() > np.log(start.loo_proba_[rows, y]).sum() + 2.0
+    assert learned.score(X_test, y_test) > 0.9
+
+
 def test_calibration_learns_two_factors_and_keeps_the_decisions(iris):
     X, y, X_test, _ = iris
     settings = {"kernel": 1000.0 * RBF(2.0), "standardize": True, "hyper": "fixed"}
@@ -360,7 +425,7 @@ class TestBadInput:
             ({"likelihood": 3}, TypeError, "must be a gpclass likelihood"),
             ({"likelihood": "probit"}, ValueError, "Probit is for 2 classes, got 3"),
             ({"likelihood": OrderedProbit([1.0, 1.0])}, ValueError, "OrderedProbit is for 4 classes, got 3"),
-            ({"likelihood": "softmax"}, TypeError, "VB inference needs a likelihood with augment"),
+            ({"likelihood": "softmax", "inference": "vb"}, TypeError, "VB inference needs a likelihood with augment"),
             ({"likelihood": Gaussian()}, TypeError, "Gaussian likelihood is for numbers"),
             ({"calibration": "platt"}, ValueError, "calibration must be 'loo' or None"),
             ({"hyper": Evidence}, ValueError, r"must be an object, not a class: write Evidence\(\)"),

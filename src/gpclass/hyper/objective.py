@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,19 @@ class Model:
     @property
     def theta_names(self) -> list[str]:
         return self.kernel.theta_names + self.likelihood.theta_names
+
+    def thinned(self, max_rows: int) -> Model:
+        """The same model on at most so many rows, evenly spaced within each label (or over all rows, for numbers)."""
+        n = len(self.y)
+        if n <= max_rows:
+            return self
+        labelled = np.issubdtype(self.y.dtype, np.integer)
+        groups = [np.flatnonzero(self.y == k) for k in np.unique(self.y)] if labelled else [np.arange(n)]
+        # Every class keeps a share in proportion, and at least a few rows.
+        shares = [min(len(g), max(5, round(max_rows * len(g) / n))) for g in groups]
+        places = [g[np.linspace(0, len(g) - 1, s).round().astype(int)] for g, s in zip(groups, shares, strict=True)]
+        rows = np.sort(np.concatenate(places))
+        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.take(rows))
 
     def at(self, theta: np.ndarray) -> tuple[Kernel, Likelihood]:
         """Kernel and likelihood with these values."""

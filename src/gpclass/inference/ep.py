@@ -104,6 +104,9 @@ class EP:
             # Moments mean + v first and v + v^2 second, written as a site; a broken cavity keeps the one it has.
             shrink = np.maximum(1.0 + cavity_variance * second, 1e-10)
             matched = np.stack([-second / shrink, (first - second * cavity_mean) / shrink])
+            # A likelihood that is not log-concave may ask for a negative precision: then match the mean alone.
+            flat = matched[0] < floor
+            matched = np.where(flat, np.stack([floor, first]), matched)
             keep = broken | ~np.isfinite(matched).all(axis=0)
             n_skipped += int(np.count_nonzero(keep))
             current = np.stack(state.sites)

@@ -2,6 +2,7 @@
 
 from .base import Likelihood
 from .gaussian import Gaussian
+from .label_noise import LabelNoise
 from .logit import Logit
 from .multinomial_probit import MultinomialProbit
 from .ordered_probit import OrderedProbit
@@ -9,4 +10,14 @@ from .probit import Probit
 from .softmax import Softmax
 from .weighted import Weighted
 
-__all__ = ["Gaussian", "Likelihood", "Logit", "MultinomialProbit", "OrderedProbit", "Probit", "Softmax", "Weighted"]
+__all__ = [
+    "Gaussian",
+    "LabelNoise",
+    "Likelihood",
+    "Logit",
+    "MultinomialProbit",
+    "OrderedProbit",
+    "Probit",
+    "Softmax",
+    "Weighted",
+]

@@ -90,6 +90,10 @@ class Likelihood(Parameterised):
         """Variance (n,) of the Gaussian noise between a row's latent value and its observation."""
         return np.full(n, float(getattr(self, "variance", 1.0)))
 
+    def take(self, rows: np.ndarray) -> Likelihood:
+        """The likelihood of some of the training rows; only one that holds something for each row needs to know."""
+        return self
+
     def unit_share(self, n: int) -> np.ndarray:
         """The share (n,) of each row's likelihood that is one observation: what leaving it out takes away."""
         return np.ones(n)

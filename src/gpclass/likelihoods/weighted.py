@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -32,6 +32,9 @@ class Weighted(Likelihood):
 
     def auxiliary_noise(self, n: int) -> np.ndarray:
         return self.base.auxiliary_noise(n) / self.weights
+
+    def take(self, rows: np.ndarray) -> Weighted:
+        return replace(self, weights=self.weights[rows])
 
     def unit_share(self, n: int) -> np.ndarray:
         # Leaving one row out leaves out one copy of it, or all of it where it counts less than once.
