@@ -120,6 +120,8 @@ class GPEstimator(BaseEstimator):
 
     def set_params(self, **params: Any) -> Any:
         """As in scikit-learn; ``kernel__length_scale=2`` replaces the kernel by one with that parameter changed."""
+        if hasattr(self.kernel, "get_params"):  # a kernel of scikit-learn sets its own
+            return super().set_params(**params)
         nested = {name[len("kernel__") :]: params.pop(name) for name in list(params) if name.startswith("kernel__")}
         super().set_params(**params)
         if nested:
@@ -178,8 +180,9 @@ class GPEstimator(BaseEstimator):
         X = self._scaled(X)
         names = getattr(self, "feature_names_in_", None)
         kernel = self._start_kernel(X.shape[1]).bind(X, n_latent, names)
-        base = likelihood
         if weights is not None and np.any(weights != 1.0):
+            if not getattr(engine, "takes_weights", False):
+                raise TypeError(f"{type(engine).__name__} inference takes no weights; use inference='vb' or 'laplace'")
             likelihood = Weighted(base=likelihood, weights=weights)
         model = Model(kernel, likelihood, getattr(engine, "learner", engine), X, y, n_latent)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
@@ -202,7 +205,7 @@ class GPEstimator(BaseEstimator):
                 stacklevel=3,
             )
         self.kernel_, learned = model.at(self.hyper_.theta)
-        self.likelihood_ = base if isinstance(learned, Weighted) else learned
+        self.likelihood_ = learned.base if isinstance(learned, Weighted) else learned
         fit = replace(model, engine=engine).fit(self.hyper_.theta)
         if not fit.info.converged and fit.info.r_hat is not None:
             warnings.warn(
@@ -249,7 +252,8 @@ class GPEstimator(BaseEstimator):
         Returns
         -------
         Latent
-            ``mean`` (m, C) and ``cov``: variances (m, C), or (C, m, m) with ``full_cov=True``. C is the number of
+            ``mean`` (m, C) and ``cov``: variances (m, C), covariances between latent functions (m, C, C) from an engine
+            that couples them (Laplace), or (C, m, m) with ``full_cov=True``. C is the number of
             classes, or 1 for two classes and for regression.
         """
         X = self._checked(X)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -70,7 +71,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         Learn kernel parameters by maximum evidence, by leave-one-out predictions, or leave them alone.
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from leave-one-out
-        predictions of the training labels ("vb" and "ep").
+        predictions of the training labels; not where an engine couples the classes ("laplace" with three or more) or
+        samples.
     class_weight : "balanced", dict of label to weight, or None, default=None
         How often rows of each class count, on top of ``sample_weight`` ("vb" and "laplace").
     n_restarts : int, default=0
@@ -86,9 +88,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     classes_ : array of the labels, sorted
     kernel_, likelihood_ : as learned
     log_evidence_ : float
-        The engine's log evidence; for "vb" the variational bound, never above the truth.
+        The engine's log evidence; for "vb" the variational bound, never above the truth; for "gibbs" an estimate by
+        importance sampling, NaN where that fails.
     objective_ : float
-        What learning maximised (without the prior); for "vb" the Laplace evidence at the same mode.
+        What learning maximises (without the prior), at the final fit; for "vb" the Laplace evidence at the same mode.
     calibration_ : Calibration
         The learned ``mean_scale`` and ``variance_scale``; ``latent`` reports beliefs before they are applied.
     loo_proba_ : (n, n_classes)
@@ -163,6 +166,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
             weights = weights * compute_sample_weight(self.class_weight, y)
+        if np.any(weights == 0) and self.__sklearn_tags__().input_tags.pairwise:
+            raise ValueError(
+                "expected positive weights with a Precomputed kernel; drop rows of weight 0 from the Gram matrix"
+            )
         counted = np.unique(y[weights > 0])
         if len(counted) < len(self.classes_):
             missing = sorted(set(self.classes_.tolist()) - set(counted.tolist()))
@@ -195,6 +202,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _resolve_engine(self, likelihood: Likelihood) -> Engine:
         if isinstance(self.inference, str) and self.inference == "auto":
             return best_engine(likelihood)
+        if isinstance(self.inference, str) and self.inference == "gibbs":
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            return Gibbs(random_state=seed, n_jobs=self.n_jobs)
         return choose("inference", self.inference, {"auto": VB, **ENGINES})
 
     def _resolve_likelihood(self, n_classes: int) -> Likelihood:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
+from sklearn.utils.metaestimators import _safe_split
 
 from .metrics import calibration_error, mean_log_probability
 
@@ -34,7 +35,7 @@ class Comparison(NamedTuple):
 
     def distance(self, name: str, other: str) -> float:
         """Mean absolute difference of held-out probabilities, such as the distance to a long Gibbs run."""
-        return float(np.mean(np.abs(self.proba[name] - self.proba[other])))
+        return float(np.nanmean(np.abs(self.proba[name] - self.proba[other])))
 
     def __str__(self) -> str:
         width = max(len("model"), *(len(score.name) for score in self.scores))
@@ -72,7 +73,6 @@ def compare(estimators: Mapping[str, Any], X: Any, y: Any, *, cv: Any = 5, verbo
     y = np.asarray(y)
     classes = np.unique(y)
     folds = list(check_cv(cv, y, classifier=True).split(X, y))
-    take = X.iloc.__getitem__ if hasattr(X, "iloc") else np.asarray(X).__getitem__
     scores, everything = [], {}
     for name, estimator in estimators.items():
         proba = np.full((len(y), len(classes)), np.nan)
@@ -80,16 +80,18 @@ def compare(estimators: Mapping[str, Any], X: Any, y: Any, *, cv: Any = 5, verbo
         for train, test in folds:
             model = clone(estimator)
             start = time.perf_counter()
-            model.fit(take(train), y[train])
+            X_train, y_train = _safe_split(model, X, y, train)
+            X_test, y_test = _safe_split(model, X, y, test, train)
+            model.fit(X_train, y_train)
             if len(model.classes_) != len(classes):
                 raise ValueError(
                     f"expected every class in every training part, got {len(model.classes_)} of {len(classes)} in one; "
                     "use stratified folds or fewer of them"
                 )
-            proba[test] = model.predict_proba(take(test))
+            proba[test] = model.predict_proba(X_test)
             seconds = time.perf_counter() - start
-            wrong = np.mean(classes[proba[test].argmax(axis=1)] != y[test])
-            rows.append((wrong, mean_log_probability(y[test], proba[test], classes), seconds))
+            wrong = np.mean(classes[proba[test].argmax(axis=1)] != y_test)
+            rows.append((wrong, mean_log_probability(y_test, proba[test], classes), seconds))
             if verbose:
                 print(f"{name}: error {100 * wrong:.2f} %, {seconds:.2f} s", flush=True)
         table = np.array(rows)

@@ -103,12 +103,22 @@ class GaussianPosterior:
     def sample(self, X: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Draws (n_samples, m, C) of the latent functions at new rows."""
         mean, covariances = self.joint(X)
-        shared = self.weights.chol.ndim == 2
+        alike = self.weights.chol.ndim == 2
+        coupled = self.weights.coupling is not None
+        cross = self.kernel(X, self.X)
         draws = np.empty((n_samples, *mean.shape))
+        common = rng.standard_normal((n_samples, len(self.X))) if coupled else None
         for c, covariance in enumerate(covariances):
-            if c == 0 or not shared:
+            if common is not None:
+                # What the classes share comes from one draw for all of them, the rest from draws of their own.
+                shared = self._shared(self._half(cross, c), c)
+                draws[:, :, c] = mean[:, c] + common @ shared
+                covariance = covariance - shared.T @ shared
+            else:
+                draws[:, :, c] = mean[:, c]
+            if c == 0 or not alike:
                 L = linalg.cholesky(covariance)
-            draws[:, :, c] = mean[:, c] + rng.standard_normal((n_samples, len(X))) @ L.T
+            draws[:, :, c] += rng.standard_normal((n_samples, len(X))) @ L.T
         return draws
 
     def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
@@ -141,9 +151,17 @@ class MixturePosterior:
 
     def latent(self, X: np.ndarray) -> Latent:
         """Mean and variance of the whole mixture: variance within a draw plus that of the means between draws."""
-        within = self._parts()[0].latent(X).cov
-        means = self._means(X)
-        return Latent(means.mean(axis=0), within + means.var(axis=0))
+        blocks = []
+        for rows in self._row_blocks(X):
+            means = self._means(X[rows])
+            within = self._parts()[0].latent(X[rows]).cov
+            blocks.append((means.mean(axis=0), within + means.var(axis=0)))
+        return Latent(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
+
+    def _row_blocks(self, X: np.ndarray) -> Iterator[slice]:
+        """Blocks in which the means of all draws fit beside the covariances with the training rows."""
+        n_draws = self.draws.alpha.shape[0] * self.draws.alpha.shape[1]
+        return row_blocks(len(X), max(len(self.X), n_draws * self.n_latent), 4)
 
     def _means(self, X: np.ndarray) -> np.ndarray:
         """Latent means (S, m, C) of all draws at new rows."""
@@ -155,7 +173,7 @@ class MixturePosterior:
     def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
         """log of the average over draws (GR06 appendix D, with each draw's latent Gaussian integrated out)."""
         blocks = []
-        for rows in row_blocks(len(X), len(self.X), 4):
+        for rows in self._row_blocks(X):
             variance = self._parts()[0].latent(X[rows]).cov
             means = self._means(X[rows])
             flat = calibration(means.reshape(-1, means.shape[2]), np.tile(variance, (len(means), 1)))

@@ -197,6 +197,43 @@ def test_expectation_propagation_is_close_to_the_closed_form_evidence():
     assert 0.0 < worst["bound"] < 0.5
 
 
+def test_sites_of_isolated_rows_are_matched_too():
+    # Cavity means of isolated rows never move; the sites must be right all the same.
+    K, y = 10.0 * np.eye(3), np.array([0, 1, 2])
+    careful, plain = EP()(K, y, MultinomialProbit(), 3), EP(damping=1.0)(K, y, MultinomialProbit(), 3)
+    assert careful.info.converged
+    np.testing.assert_allclose(careful.weights.alpha, plain.weights.alpha, atol=1e-3)
+
+
+def test_propagation_that_does_not_settle_returns_its_best_state():
+    X, y = _data(25, 5)
+    K = (100.0 * RBF([0.8, 1.9]))(X)
+    short = EP(max_iter=9, tol=1e-12)(K, y, MultinomialProbit(), 5)
+    assert not short.info.converged
+    assert short.log_evidence == pytest.approx(TIGHT(K, y, MultinomialProbit(), 5).log_evidence, abs=0.5)
+
+
+@pytest.mark.parametrize("engine", [EP(), VB(), Laplace()])
+def test_a_row_without_prior_variance(engine):
+    X, y = _data(20, 3)
+    X[5] = 0.0
+    fit = engine(Linear()(X), y, MultinomialProbit(), 3)
+    assert np.all(np.isfinite(fit.weights.alpha))
+    assert np.all(np.isfinite(fit.loo[0]))
+
+
+def test_draws_of_coupled_latent_functions_keep_their_covariance():
+    X, y = _data(40, 3)
+    weights = Laplace()(KERNEL(X), y, MultinomialProbit(), 3).weights
+    posterior = GaussianPosterior(KERNEL, X, weights)
+    x = np.array([[0.3, -0.2]])
+    draws = posterior.sample(x, 20_000, np.random.default_rng(0))[:, 0]
+    mean, cov = posterior.latent(x)
+    assert np.max(np.abs(draws.mean(axis=0) - mean[0])) < 0.06
+    assert np.max(np.abs(np.cov(draws.T) - cov[0])) < 0.15
+    assert np.abs(cov[0, 0, 1]) > 0.5
+
+
 def test_prior_variances_beyond_double_precision_are_refused():
     with pytest.raises(ValueError, match=r"prior variances up to 1e\+10, got 1e\+12: scale the inputs"):
         VB()(1e12 * np.eye(3), np.array([0, 1, 2]), MultinomialProbit(), 3)

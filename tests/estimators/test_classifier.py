@@ -240,6 +240,8 @@ def test_kernel_parameters_by_name_in_set_params(iris):
     assert model.set_params(kernel__length_scale=2.0).kernel == 10.0 * RBF(2.0)
     search = GridSearchCV(model, {"kernel__length_scale": [0.01, 1.0]}, cv=3).fit(X, y)
     assert search.best_params_ == {"kernel__length_scale": 1.0}
+    theirs = GPClassifier(sk.ConstantKernel(2.0) * sk.RBF(1.0))
+    assert theirs.set_params(**theirs.get_params()).kernel.k2.length_scale == 1.0
     with pytest.raises(ValueError, match="default kernel has no settable parameters"):
         GPClassifier().set_params(kernel__length_scale=2.0)
 
@@ -335,6 +337,18 @@ def test_whole_weights_are_copies(iris, inference):
         kept = np.repeat(weighted.loo_proba_, times, axis=0)
         np.testing.assert_allclose(kept, copied.loo_proba_, atol=tol)
         assert np.isnan(weighted.loo_proba_[times == 0]).all()
+
+
+def test_weights_with_precomputed_covariances(iris):
+    X, y, X_test, _ = iris
+    kernel = 10.0 * RBF(1.5)
+    weights = np.random.default_rng(0).uniform(0.2, 2.0, 70)
+    model = GPClassifier(Precomputed()).fit(kernel(X), y, sample_weight=weights)
+    plain = GPClassifier(kernel, hyper="fixed").fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.predict_proba(kernel(X_test, X)), plain.predict_proba(X_test), rtol=1e-7)
+    weights[3] = 0.0
+    with pytest.raises(ValueError, match="drop rows of weight 0"):
+        GPClassifier(Precomputed()).fit(kernel(X), y, sample_weight=weights)
 
 
 def test_class_weights(iris):
@@ -465,7 +479,7 @@ class TestBadInput:
 
     def test_weights_where_the_engine_has_none(self, iris):
         X, y, _, _ = iris
-        with pytest.raises(TypeError, match="no weights with several latent functions; use inference='vb'"):
+        with pytest.raises(TypeError, match="EP inference takes no weights; use inference='vb'"):
             GPClassifier(hyper="fixed", inference="ep").fit(X, y, sample_weight=np.arange(70.0) + 1)
 
     def test_width_at_predict(self, fitted):

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, cross_val_predict
 
 from gpclass import GPClassifier, compare
-from gpclass.kernels import RBF
+from gpclass.kernels import RBF, Precomputed
 
 
 def test_scores_are_those_of_cross_validation():
@@ -36,3 +36,13 @@ def test_a_class_missing_from_a_fold_is_refused():
         pytest.raises(ValueError, match="expected every class in every training part, got 2 of 3"),
     ):
         compare({"gp": GPClassifier(RBF(1.0), hyper="fixed")}, X, y, cv=2)
+
+
+def test_gram_matrices_and_partial_folds():
+    X, y = load_iris(return_X_y=True)
+    kernel = 10.0 * RBF(1.0)
+    folds = StratifiedShuffleSplit(2, test_size=0.3, random_state=0)
+    plain = compare({"a": GPClassifier(kernel, hyper="fixed")}, X, y, cv=folds)
+    gram = compare({"a": GPClassifier(Precomputed())}, kernel(X), y, cv=folds)
+    np.testing.assert_allclose(gram.proba["a"], plain.proba["a"], rtol=1e-6)
+    assert plain.distance("a", "a") == 0.0

@@ -8,7 +8,7 @@ from scipy.special import log_ndtr
 from scipy.stats import chi2, kstest, truncnorm
 from sklearn.exceptions import ConvergenceWarning
 
-from gpclass import GPClassifier, cone, cone_draws
+from gpclass import GPClassifier, cone, cone_draws, posteriors
 from gpclass.calibration import Calibration
 from gpclass.inference import EP, VB, Gibbs, Laplace
 from gpclass.inference.gibbs import importance_evidence, split_r_hat
@@ -64,6 +64,25 @@ def test_importance_sampled_evidence_of_three_labels_is_the_closed_form():
     exact = np.log(0.125 + (np.arcsin(r[0, 1]) + np.arcsin(r[0, 2]) + np.arcsin(r[1, 2])) / (4 * np.pi))
     estimate = importance_evidence(K, y, Probit(), 1, np.random.default_rng(0))
     assert estimate == pytest.approx(exact, abs=0.01)
+
+
+def test_an_importance_sample_that_misses_is_not_reported():
+    X, y = _small(60, 3)
+    y = (y + (np.random.default_rng(1).random(60) < 0.3)) % 3
+    assert np.isnan(importance_evidence((1e4 * RBF(1.0))(X), y, MultinomialProbit(), 3, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_draws": 1}, "n_draws must be a whole number of at least 4"),
+        ({"thin": 0}, "thin"),
+        ({"n_chains": 0}, "n_chains"),
+    ],
+)
+def test_settings_are_checked(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Gibbs(**settings)
 
 
 @pytest.mark.parametrize(("likelihood", "C"), [(Probit(), 1), (MultinomialProbit(), 3)])
@@ -128,6 +147,9 @@ def test_sampling_behind_the_estimator():
     proba = model.predict_proba(X)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     assert model.score(X, y) > 0.8
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(posteriors, "BLOCK_BYTES", 2**16)
+        np.testing.assert_allclose(model.predict_proba(X), proba, rtol=1e-9)
     mean, variance = model.latent(X[:4])
     draws = model.sample_latent(X[:4], 300, random_state=0)
     assert np.max(np.abs(draws.mean(axis=0) - mean) / np.sqrt(variance)) < 0.3

@@ -64,13 +64,14 @@ class EP:
     damping : float in (0, 1]
         Share of the way to the matching site that a sweep goes; halved when sweeps stop settling.
     tol : float
-        Stop when no cavity mean moves by more than this, in units of its own spread and the unit noise.
+        Stop when no cavity mean moves by more than this, in units of its own spread and the unit noise, and no site is
+        further than this from matching its moments, in units of the posterior spread.
     max_iter : int
         Limit on sweeps.
     """
 
     damping: float = 0.8
-    tol: float = 1e-5
+    tol: float = 1e-4
     max_iter: int = 100
 
     needs: ClassVar = ()
@@ -92,11 +93,13 @@ class EP:
         check_prior(K)
         n = len(y)
         prior = np.stack([np.diag(class_matrix(K, c)) for c in range(n_latent)], axis=1)
-        floor = _FLOOR / prior
+        # A row may have no prior variance at all (a linear kernel at zero).
+        floor = _FLOOR / np.maximum(prior, 1e-10 * prior.max())
         sites = Sites(floor, np.zeros((n, n_latent))) if init is None else init
         state = _refresh(K, Sites(np.maximum(sites.precision, floor), sites.location))
         walk = Anderson(mixing=self.damping)
-        trace, converged, n_skipped, smallest_move = [], False, 0, np.inf
+        trace, converged, n_skipped = [], False, 0
+        best, smallest = state, np.inf
         cavity_mean, cavity_variance, broken = state.cavity()
         for _ in range(self.max_iter):
             log_z, first, second = likelihood.tilted(y, cavity_mean, cavity_variance)
@@ -116,14 +119,19 @@ class EP:
             state = _refresh(K, Sites(np.maximum(precision, floor), location))
             previous = cavity_mean
             cavity_mean, cavity_variance, broken = state.cavity()
-            move = float(np.max(np.abs(cavity_mean - previous) / np.sqrt(1.0 + cavity_variance)))
-            if move < self.tol:
+            # Settled when neither the cavities move nor the sites still miss their moments.
+            moved = np.max(np.abs(cavity_mean - previous) / np.sqrt(1.0 + cavity_variance))
+            unrest = max(float(moved), float(np.max(np.abs(residual * weights))))
+            if unrest < smallest:
+                best, smallest = state, unrest
+            if unrest < self.tol:
                 converged = True
                 break
-            if move > 20.0 * smallest_move:
+            if unrest > 20.0 * smallest:
                 walk.restart(max(0.5 * walk.mixing, 0.05))
-                smallest_move = np.inf
-            smallest_move = min(smallest_move, move)
+        if not converged:
+            state = best
+            cavity_mean, cavity_variance, _ = state.cavity()
         log_z, _, _ = likelihood.tilted(y, cavity_mean, cavity_variance)
         log_evidence = _log_evidence(state, log_z, cavity_mean, cavity_variance)
         trace.append(log_evidence)
@@ -160,7 +168,7 @@ def _refresh(K: np.ndarray, sites: Sites) -> _State:
         # alpha = K^-1 mean = nu - T^1/2 B^-1 T^1/2 K nu
         nu = sites.location[:, c]
         alpha = nu - r * (inverse_factor.T @ (inverse_factor @ (r * (own @ nu))))
-        return L, inverse_factor, alpha, own @ alpha, np.maximum(variance, 1e-14 * np.diag(own))
+        return L, inverse_factor, alpha, own @ alpha, np.maximum(variance, 1e-14 * np.max(np.diag(own)))
 
     chol, inverse_factor, alpha, mean, variance = zip(*linalg.for_each_class(one, C), strict=True)
     return _State(

@@ -67,6 +67,12 @@ class Gibbs:
     #: Sampling gives no gradient; kernel parameters are learned with this engine first.
     learner: ClassVar = VB()
 
+    def __post_init__(self) -> None:
+        for name, least in (("n_draws", 4), ("burn_in", 0), ("thin", 1), ("n_chains", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(f"Gibbs: {name} must be a whole number of at least {least}, got {value!r}")
+
     @threads_suited_to_size
     def __call__(
         self,
@@ -79,7 +85,9 @@ class Gibbs:
     ) -> Fit:
         require(self, likelihood)
         if not isinstance(likelihood, (Probit, MultinomialProbit)) or getattr(likelihood, "variance", 1.0) != 1.0:
-            raise TypeError(f"Gibbs sampling needs Probit() or MultinomialProbit() with unit noise, got {likelihood!r}")
+            raise TypeError(
+                f"Gibbs sampling needs Probit() or MultinomialProbit() with unit noise, got {type(likelihood).__name__}"
+            )
         if gradient:
             raise TypeError("Gibbs sampling gives no gradient; learn with another engine, then sample")
         check_prior(K)
@@ -166,4 +174,5 @@ def importance_evidence(
         log_weight += 0.5 * nu[:, c] @ mean - 0.5 * linalg.log_det(weights.chol[c])
     labels = np.tile(y, n_samples)
     log_weight += likelihood.log_prob(labels, f.reshape(-1, n_latent)).reshape(n_samples, -1).sum(axis=1)
-    return float(logsumexp(log_weight) - np.log(n_samples))
+    effective = np.exp(2.0 * logsumexp(log_weight) - logsumexp(2.0 * log_weight))
+    return float(logsumexp(log_weight) - np.log(n_samples)) if effective >= 10.0 else float("nan")

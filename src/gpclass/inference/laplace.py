@@ -33,6 +33,7 @@ class Laplace:
     max_iter: int = 200
 
     needs: ClassVar = ("derivatives", "curvature")
+    takes_weights: ClassVar = True
 
     @threads_suited_to_size
     def __call__(

@@ -53,6 +53,7 @@ class VB:
     max_iter: int = 200
 
     needs: ClassVar = ("augment", "derivatives", "curvature")
+    takes_weights: ClassVar = True
 
     def __post_init__(self) -> None:
         for name, known in (("objective", ("laplace", "bound")), ("solver", ("newton", "plain"))):
@@ -120,4 +121,5 @@ def _leave_one_out(hill: Landscape, top: Point, posterior: Coupled) -> tuple[np.
     mean, _ = leave_one_out(top, posterior.marginals(), share)
     variance = np.diagonal(hill.Sigma, axis1=-2, axis2=-1)
     variance = np.broadcast_to(np.atleast_2d(variance).T, mean.shape)
+    variance = np.maximum(variance, 1e-14 * variance.max())
     return mean, 1.0 / (1.0 / variance - (share / hill.noise)[:, None])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +14,8 @@ from .base import Likelihood
 class Weighted(Likelihood):
     """p(y_n | f_n)^w_n for the training rows; a whole weight is the same as that many copies of the row.
 
-    Holds one weight for each training row, so it serves fitting only; predictions use ``base``.
+    Holds one weight for each training row, so it serves fitting only; predictions use ``base``. For engines that work
+    with derivatives in f; a power has no closed Gaussian average.
     """
 
     base: Likelihood = field(default_factory=Likelihood)
@@ -27,8 +28,11 @@ class Weighted(Likelihood):
         return self.base.provides(method)
 
     @property
-    def theta(self) -> np.ndarray:
-        return self.base.theta
+    def children(self) -> tuple[Likelihood, ...]:
+        return (self.base,)
+
+    def _with_children(self, children: Sequence[Likelihood]) -> Weighted:
+        return replace(self, base=children[0])
 
     def auxiliary_noise(self, n: int) -> np.ndarray:
         return self.base.auxiliary_noise(n) / self.weights
@@ -50,8 +54,3 @@ class Weighted(Likelihood):
     def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         d, pullback = self.base.curvature(y, f)
         return self.weights[:, None] * d, pullback
-
-    def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        if mean.shape[1] > 1:
-            raise TypeError("expectation propagation has no weights with several latent functions; use inference='vb'")
-        return super().tilted(y, mean, var)
