@@ -45,6 +45,8 @@ def main(n: int = 2000, d: int = 20) -> None:
     print(f"gpclass, value and gradient of sum(G * K)    {seconds:7.3f} s {peak:8.0f} MiB")
     print(f"scikit-learn, value and n x n x d derivatives {other_seconds:6.3f} s {other_peak:8.0f} MiB")
     print(f"{other_seconds / seconds:.1f} times faster; gradients differ by {difference:.1e} relative")
+    if other_seconds < 10 * seconds or peak > 200:
+        raise SystemExit("expected at least 10 times the speed, in at most 200 MiB")
 
 
 if __name__ == "__main__":

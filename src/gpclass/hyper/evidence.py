@@ -62,7 +62,7 @@ class Evidence:
     max_iter: int = 200
     tol: float = 1e-7
     spread: float = 1.5
-    max_rows: int | None = 400
+    max_rows: int | None = 350
 
     def __call__(
         self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
@@ -111,12 +111,13 @@ class Evidence:
         # With bounds on every variable L-BFGS-B takes a first step as long as the gradient, which can throw a parameter
         # across its whole range. Scaled like this the first step is at most 1 in any entry.
         scale = max(1.0, float(np.max(np.abs(slope))))
+        known = {theta.tobytes(): (first / scale, slope / scale)}  # the search asks for its start again
         found = minimize(
-            loss,
+            lambda t: known.pop(t.tobytes(), None) or loss(t),
             theta,
             jac=True,
             method="L-BFGS-B",
             bounds=model.theta_bounds,
             options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-5},
         )
-        return Learned(found.x, -float(found.fun) * scale, int(found.nfev) + 1, bool(found.success) and not refused)
+        return Learned(found.x, -float(found.fun) * scale, int(found.nfev), bool(found.success) and not refused)
