@@ -1,4 +1,4 @@
-"""Digits, 800 rows: the default classifier against scikit-learn's with constant * RBF, whole learned fits in one run."""
+"""Digits, 800 rows: the default classifier against scikit-learn with constant * RBF, whole learned fits in one run."""
 
 from __future__ import annotations
 

@@ -16,11 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .hyper import Evidence, Fixed, LeaveOneOut, Model
+from .hyper import Evidence, Fixed, Learned, LeaveOneOut, Model
 from .inference.base import Engine, Fit
 from .kernels import RBF, Kernel, PerClass, from_sklearn
 from .likelihoods import Likelihood, Weighted
 from .posteriors import Latent, make_posterior
+from .priors import Normal
 
 HYPER = {"evidence": Evidence, "fixed": Fixed, "loo": LeaveOneOut}
 
@@ -101,6 +102,28 @@ def _warn_if_blind(kernel: Kernel, X: np.ndarray) -> None:
             )
 
 
+#: With more inputs than this the default kernel keeps one length-scale.
+_MOST_RELEVANCES = 30
+#: How many nats leave-one-out predictions must gain before the default kernel gets a length-scale for each input.
+_CLEAR_GAIN = 5.0
+
+
+def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.random.Generator) -> tuple[Model, Learned]:
+    """One length-scale for each input instead of one for all, where that clearly predicts better.
+
+    Learning starts from the isotropic optimum and stays near it by a tight prior; leave-one-out predictions decide.
+    """
+    kernel, likelihood = model.at(learned.theta)
+    scale = np.full(model.X.shape[1], kernel.params["length_scale"])
+    relevant = replace(model, kernel=kernel.params["variance"] * RBF(scale), likelihood=likelihood)
+    found = replace(hyper, prior=Normal(sd=0.5))(relevant, rng)
+    few = hyper.max_rows or len(model.y)
+    gain = relevant.thinned(few).loo_score(found.theta)[0] - model.thinned(few).loo_score(learned.theta)[0]
+    if gain <= _CLEAR_GAIN or not found.converged:
+        return model, learned
+    return relevant, found._replace(n_evaluations=learned.n_evaluations + found.n_evaluations)
+
+
 class GPEstimator(BaseEstimator):
     """Base of GPClassifier and GPRegressor."""
 
@@ -135,7 +158,7 @@ class GPEstimator(BaseEstimator):
     # ---- fitting ------------------------------------------------------------------------------------
 
     def _start_kernel(self, n_features: int) -> Kernel:
-        """The kernel to start from; without one, amplitude * RBF on standardised inputs."""
+        """The kernel to start from; without one, amplitude * RBF on standardised inputs (see also _try_relevances)."""
         if self.kernel is None:
             return self._start_variance * RBF(np.sqrt(n_features))
         return from_sklearn(self.kernel)
@@ -189,7 +212,10 @@ class GPEstimator(BaseEstimator):
         hyper = choose("hyper", self.hyper, HYPER)
         if not isinstance(hyper, Fixed):
             _warn_if_blind(kernel, X)
-        self.hyper_ = hyper(model, np.random.default_rng(seed), self.n_restarts, self.n_jobs)
+        rng = np.random.default_rng(seed)
+        self.hyper_ = hyper(model, rng, self.n_restarts, self.n_jobs)
+        if self.kernel is None and isinstance(hyper, Evidence) and X.shape[1] in range(2, _MOST_RELEVANCES + 1):
+            model, self.hyper_ = _try_relevances(model, self.hyper_, hyper, rng)
         if not self.hyper_.converged:
             warnings.warn(
                 f"learning stopped after {self.hyper_.n_evaluations} evaluations without converging; the best "

@@ -60,7 +60,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     ----------
     kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
         Covariance of the latent functions and the starting values of its parameters. None is amplitude * RBF on
-        standardised inputs.
+        standardised inputs, with one length-scale, or one for each of up to 30 inputs where leave-one-out predictions
+        clearly gain by it.
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : engine or str, default="auto"

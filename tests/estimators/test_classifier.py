@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from gpclass import GPClassifier, _estimator, posteriors
 from gpclass.classifier import LIKELIHOODS, best_engine
+from gpclass.datasets import make_rings
 from gpclass.hyper import Evidence
 from gpclass.inference import EP, VB, Laplace
 from gpclass.kernels import RBF, Linear, PerClass, Polynomial, Precomputed, View, White
@@ -222,6 +223,19 @@ def test_automatic_relevance_determination():
     model = GPClassifier(100.0 * RBF(2.0, ard=True), standardize=True).fit(X, y)
     assert model.relevance_.argmax() == 1
     assert model.relevance_[1] > 10 * np.delete(model.relevance_, 1).max()
+
+
+def test_default_kernel_finds_relevant_inputs_when_it_pays(iris):
+    X, y = make_rings(240 + 500, random_state=0)
+    model = GPClassifier().fit(X[:240], y[:240])
+    assert model.kernel_.params["length_scale"].shape == (10,)
+    assert model.relevance_[:2].min() > 10 * model.relevance_[2:].max()
+    assert model.score(X[240:], y[240:]) > 0.97
+    # Nothing to gain on four equally useful inputs: one length-scale stays.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    plain = GPClassifier().fit(X, (X.sum(axis=1) > 0).astype(int))
+    assert np.ndim(plain.kernel_.params["length_scale"]) == 0
 
 
 def test_works_with_the_rest_of_sklearn(iris):

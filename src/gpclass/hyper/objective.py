@@ -69,3 +69,11 @@ class Model:
             assert fit.dK is not None
             assert fit.dlikelihood is not None
             return fit.objective, np.concatenate([pullback(fit.dK), fit.dlikelihood]), fit.state
+
+    def loo_score(self, theta: np.ndarray, init: Any = None) -> tuple[float, Any]:
+        """Sum of log probabilities of every observation given the others, and the state to start a neighbour from."""
+        fit = self.fit(theta, init)
+        if fit.loo is None:
+            raise TypeError(f"{type(self.engine).__name__} gives no leave-one-out beliefs; use hyper='evidence'")
+        _, likelihood = self.at(theta)
+        return likelihood.loo_score(self.y, *fit.loo), fit.state

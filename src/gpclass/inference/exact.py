@@ -44,10 +44,14 @@ class Exact:
         log_evidence = -0.5 * float(np.vdot(residual, alpha) + linalg.log_det(L) + n * np.log(2.0 * np.pi * noise))
         weights = Weights(alpha, np.full(n, noise**-0.5), L[None] if stacked else L)
         info = Info(1, True, (log_evidence,))
-        if not gradient:
-            return Fit(weights, log_evidence, log_evidence, info)
         precision = linalg.inverse(L) / noise
+        # Without row n: mean y_n - alpha_n / P_nn and variance 1 / P_nn - noise, P the inverse of K + noise.
+        own = np.diag(precision)[:, None]
+        loo = (residual - alpha / own, np.maximum(1.0 / own - noise, 1e-14 * noise))
+        if not gradient:
+            return Fit(weights, log_evidence, log_evidence, info, loo=loo)
         dK = 0.5 * (alpha @ alpha.T - precision)
-        own = {"variance": noise * np.trace(dK), "bias": alpha.sum()}
-        dlikelihood = likelihood._collect(own)
-        return Fit(weights, log_evidence, log_evidence, info, dK=dK[None] if stacked else dK, dlikelihood=dlikelihood)
+        dlikelihood = likelihood._collect({"variance": noise * np.trace(dK), "bias": alpha.sum()})
+        return Fit(
+            weights, log_evidence, log_evidence, info, loo=loo, dK=dK[None] if stacked else dK, dlikelihood=dlikelihood
+        )

@@ -37,6 +37,11 @@ class Weighted(Likelihood):
     def auxiliary_noise(self, n: int) -> np.ndarray:
         return self.base.auxiliary_noise(n) / self.weights
 
+    def loo_score(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> float:
+        if cov.ndim == 2:
+            return float(self.weights @ self.base.tilted(y, mean, cov)[0])
+        return float(self.weights @ self.base.predict_log(mean, cov)[np.arange(len(y)), y])
+
     def take(self, rows: np.ndarray) -> Weighted:
         return replace(self, weights=self.weights[rows])
 
