@@ -216,43 +216,42 @@ class GPEstimator(BaseEstimator):
         self.hyper_ = hyper(model, rng, self.n_restarts, self.n_jobs)
         if self.kernel is None and isinstance(hyper, Evidence) and X.shape[1] in range(2, _MOST_RELEVANCES + 1):
             model, self.hyper_ = _try_relevances(model, self.hyper_, hyper, rng)
-        if not self.hyper_.converged:
-            warnings.warn(
-                f"learning stopped after {self.hyper_.n_evaluations} evaluations without converging; the best "
-                "parameters found are kept. Raise Evidence(max_iter=...) or start from other values.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        if self.hyper_.at_bounds:
-            warnings.warn(
-                f"learning ended with {', '.join(self.hyper_.at_bounds)} at a bound; widen it with bounds={{...}} or "
-                "fix the parameter",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
         self.kernel_, learned = model.at(self.hyper_.theta)
         self.likelihood_ = learned.base if isinstance(learned, Weighted) else learned
         fit = replace(model, engine=engine).fit(self.hyper_.theta)
-        if not fit.info.converged and fit.info.r_hat is not None:
-            warnings.warn(
-                f"the chains have not mixed: R-hat is up to {fit.info.r_hat:.2f}, expected below 1.1. Raise burn_in, "
-                "thin or n_draws of Gibbs(...)",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        elif not fit.info.converged:
-            warnings.warn(
-                f"{type(engine).__name__} inference stopped after {fit.info.n_iter} iterations without converging; the "
-                "best state is kept. Raise max_iter or loosen tol of the engine.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        self._warn_about(engine, fit)
         self.posterior_ = make_posterior(self.kernel_, X, fit.weights)
         self.info_ = fit.info
         self.n_iter_ = fit.info.n_iter
         self.log_evidence_ = fit.log_evidence
         self.objective_ = fit.objective
         return fit
+
+    def _warn_about(self, engine: Engine, fit: Fit) -> None:
+        """Whatever did not converge or ran into a bound, and what to do about it."""
+        troubles = []
+        if not self.hyper_.converged:
+            troubles.append(
+                f"learning stopped after {self.hyper_.n_evaluations} evaluations without converging; the best "
+                "parameters found are kept. Raise Evidence(max_iter=...) or start from other values."
+            )
+        if self.hyper_.at_bounds:
+            troubles.append(
+                f"learning ended with {', '.join(self.hyper_.at_bounds)} at a bound; widen it with bounds={{...}} or "
+                "fix the parameter"
+            )
+        if not fit.info.converged and fit.info.r_hat is not None:
+            troubles.append(
+                f"the chains have not mixed: R-hat is up to {fit.info.r_hat:.2f}, expected below 1.1. Raise burn_in, "
+                "thin or n_draws of Gibbs(...)"
+            )
+        elif not fit.info.converged:
+            troubles.append(
+                f"{type(engine).__name__} inference stopped after {fit.info.n_iter} iterations without converging; the "
+                "best state is kept. Raise max_iter or loosen tol of the engine."
+            )
+        for trouble in troubles:
+            warnings.warn(trouble, ConvergenceWarning, stacklevel=4)
 
     # ---- after fitting ------------------------------------------------------------------------------
 

@@ -84,7 +84,7 @@ class Kernel(Parameterised):
     def _times(self, factor: float) -> Kernel:
         """factor * self; a kernel with an amplitude of its own takes the factor into it."""
         if "variance" in self.domains:
-            return self.with_params(variance=factor * getattr(self, "variance"))  # noqa: B009
+            return self.with_params(variance=factor * self.params["variance"])
         return Scaled(self, factor)
 
 
@@ -294,8 +294,7 @@ class View(Kernel):
                 raise ValueError(f"View: no column named {missing[0]!r}; the data have {known or 'no names'}")
             columns = [known.index(c) for c in columns]
         view = replace(self, columns=columns)
-        names = None
-        return replace(view, kernel=self.kernel.bind(view._select(X), n_latent, names))
+        return replace(view, kernel=self.kernel.bind(view._select(X), n_latent))
 
     def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
         return self.kernel.vjp(self._select(X), None if Z is None else self._select(Z))
