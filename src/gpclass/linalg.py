@@ -82,12 +82,12 @@ def cholesky(A: np.ndarray) -> np.ndarray:
     """Lower Cholesky factor of A or of every matrix of a stack, climbing the jitter ladder when needed."""
     if A.ndim == 3:
         return np.stack([cholesky(matrix) for matrix in A])
-    if not np.all(np.isfinite(A)):
+    if not np.isfinite(np.sum(A)):  # one pass, no temporary: a sum passes NaN and infinity on
         raise LinAlgError("expected a finite matrix to factorise, got NaN or infinity in it")
     scale = float(np.mean(np.diag(A)))
     for jitter in JITTER_LADDER:
-        # Fortran order and overwrite save a copy; clean zeroes the upper triangle.
-        work = np.array(A, dtype=float, order="F")
+        # LAPACK wants Fortran order: the transpose of a symmetric matrix is already that, and copies straight.
+        work = np.array(A.T, dtype=float, order="F")
         if jitter:
             work[np.diag_indices_from(work)] += jitter * scale
         L, info = lapack.dpotrf(work, lower=1, clean=1, overwrite_a=1)

@@ -40,8 +40,9 @@ class _State(NamedTuple):
     """Posterior at the training rows for given sites."""
 
     sites: Sites
-    chol: np.ndarray  # of B_c = I + T^1/2 K_c T^1/2, (C, n, n)
-    inverse_factor: np.ndarray  # L_c^-1
+    chol: tuple[np.ndarray, ...]  # L_c of B_c = I + T^1/2 K_c T^1/2
+    inverse_factor: tuple[np.ndarray, ...]  # L_c^-1
+    log_det: float  # sum_c log |B_c|
     alpha: np.ndarray
     mean: np.ndarray
     variance: np.ndarray
@@ -135,7 +136,7 @@ class EP:
         log_z, _, _ = likelihood.tilted(y, cavity_mean, cavity_variance)
         log_evidence = _log_evidence(state, log_z, cavity_mean, cavity_variance)
         trace.append(log_evidence)
-        posterior = Weights(state.alpha, np.sqrt(state.sites.precision), state.chol)
+        posterior = Weights(state.alpha, np.sqrt(state.sites.precision), np.stack(state.chol))
         info = Info(len(trace) - 1, converged, tuple(trace), n_skipped)
         dK = dlikelihood = None
         if gradient:
@@ -153,7 +154,8 @@ def _refresh(K: np.ndarray, sites: Sites) -> _State:
     def one(c: int) -> tuple[np.ndarray, ...]:
         own = class_matrix(K, c)
         r = root[:, c]
-        B = r[:, None] * own * r
+        B = own * r
+        B *= r[:, None]
         B[np.diag_indices(n)] += 1.0
         L = linalg.cholesky(B)
         inverse_factor, _ = lapack.dtrtri(L, lower=1)
@@ -173,8 +175,9 @@ def _refresh(K: np.ndarray, sites: Sites) -> _State:
     chol, inverse_factor, alpha, mean, variance = zip(*linalg.for_each_class(one, C), strict=True)
     return _State(
         sites,
-        np.stack(chol),
-        np.stack(inverse_factor),
+        chol,
+        inverse_factor,
+        float(sum(linalg.log_det(L) for L in chol)),
         np.stack(alpha, axis=1),
         np.stack(mean, axis=1),
         np.stack(variance, axis=1),
@@ -189,7 +192,7 @@ def _log_evidence(state: _State, log_z: np.ndarray, cavity_mean: np.ndarray, cav
     cavity_location = cavity_mean * cavity_precision
     quadratic = np.vdot(nu, state.mean) - np.sum(v * nu**2)
     quadratic += np.sum(v * cavity_location * (tau / cavity_precision * cavity_location - 2.0 * nu))
-    spread = np.sum(np.log1p(tau * cavity_variance)) - np.sum(linalg.log_det(state.chol))
+    spread = np.sum(np.log1p(tau * cavity_variance)) - state.log_det
     return float(log_z.sum() + 0.5 * (quadratic + spread))
 
 
