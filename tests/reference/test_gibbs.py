@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gpclass import GPClassifier, cone, cone_draws, posteriors
 from gpclass.calibration import Calibration
+from gpclass.cone import _log_integrand, _support
+from gpclass.cone_draws import _draw_label
 from gpclass.inference import EP, VB, Gibbs, Laplace
 from gpclass.inference.gibbs import importance_evidence, split_r_hat
 from gpclass.kernels import RBF
@@ -34,6 +36,28 @@ def test_cone_draws_have_the_right_moments(mean):
     error = np.sqrt(np.diag(covariance) / n)
     assert np.max(np.abs(values.mean(axis=0) - mean - gradient[0]) / error) < 4.5
     assert np.max(np.abs(np.cov(values.T) - covariance)) < 0.05
+
+
+def test_metropolis_step_accepts_by_the_right_ratio():
+    # The plain twin: target and log-linear proposal at both points, from the same nodes.
+    a, b = np.ones(3), np.array([0.7, -1.5, 0.3])
+    peak, low, high, intervals, _ = _support(a, b, 3)
+    nodes = np.linspace(low, high, intervals + 1)
+    heights = np.array([_log_integrand(u, a, b, 3)[0] for u in nodes]) - peak
+    buffer = np.empty(4096)
+    refused = 0
+    for where in np.linspace(0.02, 0.98, 25):
+        proposal = _draw_label(a, b, 3, low - 1.0, where, 0.5, buffer)
+        for current in np.linspace(low + 1.0, high - 1.0, 9):
+            log_ratio = 0.0
+            for u, sign in ((proposal, 1.0), (current, -1.0)):
+                log_ratio += sign * (_log_integrand(u, a, b, 3)[0] - peak - np.interp(u, nodes, heights))
+            below, above = np.exp(log_ratio - 1e-7), np.exp(log_ratio + 1e-7)
+            assert _draw_label(a, b, 3, current, where, below, buffer) == proposal
+            if above < 1.0:
+                refused += 1
+                assert _draw_label(a, b, 3, current, where, above, buffer) == current
+    assert refused > 20
 
 
 @pytest.mark.parametrize("mean", [-8.0, -0.3, 5.0])

@@ -73,7 +73,7 @@ class EP:
 
     damping: float = 0.8
     tol: float = 1e-4
-    max_iter: int = 100
+    max_iter: int = 400
 
     needs: ClassVar = ()
 

@@ -50,7 +50,8 @@ class Laplace:
         hill = Landscape(K, y, likelihood, n_latent)
         top, heights, converged = hill.climb(init, self.tol, self.max_iter)
         evidence, dK, posterior = hill.laplace(top, gradient)
-        loo = leave_one_out(top, posterior.marginals(), likelihood.unit_share(len(y)))
+        # While learning, nobody asks for it, and it costs as much as the posterior itself.
+        loo = None if gradient else leave_one_out(top, posterior.marginals(), likelihood.unit_share(len(y)))
         info = Info(len(heights) - 1, converged, tuple(heights))
         dlikelihood = np.zeros(0) if gradient else None
         return Fit(posterior.weights(top.alpha), evidence, evidence, info, top.alpha, loo, dK, dlikelihood)
