@@ -115,3 +115,41 @@ def log_proba(means: np.ndarray, covariances: np.ndarray) -> np.ndarray:
     K = means.shape[1]
     over_rows(_log_proba_rows, len(means), 100.0 * K**3, means, covariances, out)
     return out
+
+
+@jit
+def _site_rows(start, stop, labels, means, covariances, log_z, d, location):
+    K = means.shape[1]
+    gap, mean, alpha, beta = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
+    X = np.empty((K, K))
+    for n in range(start, stop):
+        i = labels[n]
+        k = _gaps(i, means[n], covariances[n], K, gap, X)
+        mean[:k] = gap[:k]
+        log_z[n] = _site_sweeps(k, gap, X, mean, alpha, beta)
+        # u integrated out of exp(sum_j -alpha_j x_j^2 / 2 + beta_j x_j): a precision 1 for f_i + u, and so for f_i.
+        common = beta[:k].sum() / (1.0 + alpha[:k].sum())
+        d[n, i] = 1.0
+        location[n, i] = 0.0
+        a = 0
+        for j in range(K):
+            if j != i:
+                d[n, j] = alpha[a]
+                location[n, j] = alpha[a] * common - beta[a]
+                location[n, i] -= location[n, j]
+                a += 1
+
+
+def site(labels: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """log Z (n,) and the Gaussian site in f that stands for the label: precision diag(d) - d d' / sum(d), location.
+
+    The sites on x_j are Gaussian in f_i + u and f_j; with u integrated out the precision has that product form with
+    d = 1 for the label and d_j = alpha_j (Riihimaki, Jylanki & Vehtari 2013), and both vanish on equal shifts.
+    """
+    means = np.ascontiguousarray(means, dtype=float)
+    covariances = np.ascontiguousarray(covariances, dtype=float)
+    n, K = means.shape
+    log_z, d, location = np.empty(n), np.empty((n, K)), np.empty((n, K))
+    labels = np.asarray(labels, dtype=np.int64)
+    over_rows(_site_rows, n, 100.0 * K**2, labels, means, covariances, log_z, d, location)
+    return log_z, d, location

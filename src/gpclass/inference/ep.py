@@ -22,6 +22,7 @@ from scipy.linalg import lapack
 
 from .. import linalg
 from ..likelihoods import Likelihood
+from . import coupled_ep
 from .anderson import Anderson
 from .base import Fit, Info, Weights, check_prior, class_matrix, threads_suited_to_size
 
@@ -69,17 +70,31 @@ class EP:
         further than this from matching its moments, in units of the posterior spread.
     max_iter : int
         Limit on sweeps.
+    coupling : "auto", "none" or "full"
+        Whether sites have covariances between classes. "full" needs a likelihood with a ``site`` (MultinomialProbit,
+        Softmax) and one factorisation more; "auto" is "full" for Softmax only.
     """
 
     damping: float = 0.8
     tol: float = 1e-4
     max_iter: int = 400
+    coupling: str = "auto"
 
     needs: ClassVar = ()
 
     def __post_init__(self) -> None:
         if not 0.0 < self.damping <= 1.0:
             raise ValueError(f"EP: damping must be above 0 and at most 1, got {self.damping!r}")
+        if self.coupling not in ("auto", "none", "full"):
+            raise ValueError(f"EP: coupling must be 'auto', 'none' or 'full', got {self.coupling!r}")
+
+    def _couples(self, likelihood: Likelihood, n_latent: int) -> bool:
+        if n_latent == 1 or self.coupling == "none":
+            return False
+        if self.coupling == "full" and not likelihood.provides("site"):
+            raise TypeError(f"EP(coupling='full') needs a likelihood with site; {type(likelihood).__name__} has none")
+        # Without one-dimensional moments of its own (Softmax) a likelihood is better served by coupled sites.
+        return self.coupling == "full" or (likelihood.provides("site") and not likelihood.provides("tilted"))
 
     @threads_suited_to_size
     def __call__(
@@ -92,11 +107,13 @@ class EP:
         gradient: bool = False,
     ) -> Fit:
         check_prior(K)
+        if self._couples(likelihood, n_latent):
+            return coupled_ep.run(self, K, y, likelihood, n_latent, init, gradient)
         n = len(y)
         prior = np.stack([np.diag(class_matrix(K, c)) for c in range(n_latent)], axis=1)
         # A row may have no prior variance at all (a linear kernel at zero).
         floor = _FLOOR / np.maximum(prior, 1e-10 * prior.max())
-        sites = Sites(floor, np.zeros((n, n_latent))) if init is None else init
+        sites = init if isinstance(init, Sites) else Sites(floor, np.zeros((n, n_latent)))
         state = _refresh(K, Sites(np.maximum(sites.precision, floor), sites.location))
         walk = Anderson(mixing=self.damping)
         trace, converged, n_skipped = [], False, 0
