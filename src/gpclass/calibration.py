@@ -31,17 +31,40 @@ class Calibration(NamedTuple):
 
 
 def calibrate(
-    likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, variance: np.ndarray, weights: np.ndarray
+    likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, cov: np.ndarray, weights: np.ndarray
 ) -> Calibration:
-    """Maximise sum_n w_n log E p(y_n | f), f ~ N(a mean_n, b variance_n), over log a and log b, with a prior."""
+    """Maximise sum_n w_n log E p(y_n | f), f ~ N(a mean_n, b cov_n), over log a and log b, with a prior.
+
+    ``cov`` holds variances (n, C) or covariances between latent functions (n, C, C).
+    """
+    slopes = _independent_slopes if cov.ndim == 2 else _coupled_slopes
 
     def loss(t: np.ndarray) -> tuple[float, np.ndarray]:
-        m, v = np.exp(t[0]) * mean, np.exp(t[1]) * variance
-        log_z, first, second = likelihood.tilted(y, m, v)
-        # dlogZ/dv = (second + first^2) / 2
-        by_row = np.stack([(first * m).sum(axis=1), 0.5 * ((second + first**2) * v).sum(axis=1)])
-        slope = by_row @ weights
-        return float(0.5 * t @ t / _PRIOR_SD**2 - weights @ log_z), t / _PRIOR_SD**2 - slope
+        log_z, by_row = slopes(likelihood, y, np.exp(t[0]) * mean, np.exp(t[1]) * cov)
+        return float(0.5 * t @ t / _PRIOR_SD**2 - weights @ log_z), t / _PRIOR_SD**2 - by_row @ weights
 
     found = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-3.0, 3.0), (-6.0, 6.0)])
     return Calibration(*np.exp(found.x).tolist())
+
+
+def _independent_slopes(
+    likelihood: Likelihood, y: np.ndarray, m: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """log Z (n,) and its derivatives (2, n) in log a and log b; dlogZ/dv = (second + first^2) / 2."""
+    log_z, first, second = likelihood.tilted(y, m, v)
+    return log_z, np.stack([(first * m).sum(axis=1), 0.5 * ((second + first**2) * v).sum(axis=1)])
+
+
+def _coupled_slopes(
+    likelihood: Likelihood, y: np.ndarray, m: np.ndarray, V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same from the matching site with precision T: dlogZ/dm = g = (I + T V)^-1 (location - T m) and dlogZ/dV =
+    (g g' - (I + T V)^-1 T) / 2."""
+    log_z, d, location = likelihood.site(y, m, V)
+    C = m.shape[1]
+    T = d[:, :, None] * (np.eye(C) - d[:, None, :] / d.sum(axis=1)[:, None, None])
+    TV = T @ V
+    pull = location - np.einsum("nij,nj->ni", T, m)
+    g = np.linalg.solve(np.eye(C) + TV, pull[:, :, None])[:, :, 0]
+    bend = np.einsum("nii->n", np.linalg.solve(np.eye(C) + TV, TV))
+    return log_z, np.stack([(g * m).sum(axis=1), 0.5 * (np.einsum("ni,nij,nj->n", g, V, g) - bend)])

@@ -72,8 +72,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         Learn kernel parameters by maximum evidence, by leave-one-out predictions, or leave them alone.
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from leave-one-out
-        predictions of the training labels; not where an engine couples the classes ("laplace" with three or more) or
-        samples.
+        predictions of the training labels; "gibbs" goes without.
     class_weight : "balanced", dict of label to weight, or None, default=None
         How often rows of each class count, on top of ``sample_weight`` ("vb" and "laplace").
     n_restarts : int, default=0
@@ -187,7 +186,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             self.loo_proba_ = None
             return
         mean, cov = fit.loo
-        if self.calibration == "loo" and cov.ndim == 2:
+        if self.calibration == "loo":
             self.calibration_ = calibrate(self.likelihood_, labels, mean, cov, weights)
         self.loo_proba_ = np.full((len(kept), len(self.classes_)), np.nan)
         self.loo_proba_[kept] = self.likelihood_.predict(*self.calibration_(mean, cov))

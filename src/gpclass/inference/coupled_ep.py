@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import linalg
 from ..likelihoods import Likelihood
 from .anderson import Anderson
 from .base import Fit, Info

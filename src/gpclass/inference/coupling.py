@@ -95,6 +95,22 @@ class Coupled:
         own, shared = zip(*linalg.for_each_class(one, self.n_latent), strict=True)
         return add_coupling(own, shared if self.n_latent > 1 else ())
 
+    def draws(self, mean: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws (n_samples, n, C) from N(mean, (K^-1 + W)^-1)."""
+        n = len(mean)
+        out = np.empty((n_samples, n, self.n_latent))
+        common = rng.standard_normal((n_samples, n))
+        for c in range(self.n_latent):
+            own = class_matrix(self.K, c)
+            scaled = self.root_d[:, c, None] * own
+            Q = self.inverse[c] @ scaled
+            # What is the latent function's own, and what it shares with the others (``marginals`` has the same split).
+            root = linalg.cholesky(own - scaled.T @ Q)
+            out[:, :, c] = mean[:, c] + rng.standard_normal((n_samples, n)) @ root.T
+            if self.n_latent > 1:
+                out[:, :, c] += common @ linalg.half_solve(self.coupling, self.root_rho[:, c, None] * Q)
+        return out
+
     def weights(self, alpha: np.ndarray) -> Weights:
         """For predictions elsewhere."""
         coupling = self.coupling if self.n_latent > 1 else None

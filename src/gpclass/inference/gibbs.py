@@ -18,7 +18,8 @@ from scipy.special import logsumexp
 
 from .. import cone_draws, linalg
 from ..likelihoods import Likelihood, MultinomialProbit, Probit
-from .base import Fit, Info, Weights, check_prior, class_matrix, require, threads_suited_to_size
+from .base import Fit, Info, Weights, check_prior, require, threads_suited_to_size
+from .coupling import Coupled
 from .ep import EP
 from .vb import VB
 
@@ -154,24 +155,17 @@ def importance_evidence(
     rng: np.random.Generator,
     n_samples: int = 2000,
 ) -> float:
-    """log p(y) by importance sampling from the EP posterior.
+    """log p(y) by importance sampling from the EP posterior with coupled sites.
 
-    With sites (tau, nu) and posterior N(mu, Sigma), N(f; 0, K) / N(f; mu, Sigma) = exp(f' T f / 2 - nu' f + nu' mu /
-    2) / |B|^1/2: the prior is never inverted.
+    With site precisions T, locations nu and posterior N(mu, Sigma), N(f; 0, K) / N(f; mu, Sigma) = exp(f' T f / 2 -
+    nu' f + nu' mu / 2) / |I + T K|^1/2: the prior is never inverted.
     """
-    fit = EP(tol=1e-4)(K, y, likelihood, n_latent)
-    tau, nu = fit.state
-    weights = fit.weights
-    log_weight = np.zeros(n_samples)
-    f = np.empty((n_samples, len(y), n_latent))
-    for c in range(n_latent):
-        own = class_matrix(K, c)
-        V = linalg.half_solve(weights.chol[c], weights.root[:, c, None] * own)
-        mean = own @ weights.alpha[:, c]
-        root = linalg.cholesky(own - V.T @ V)
-        f[:, :, c] = mean + rng.standard_normal((n_samples, len(y))) @ root.T
-        log_weight += 0.5 * (f[:, :, c] ** 2) @ tau[:, c] - f[:, :, c] @ nu[:, c]
-        log_weight += 0.5 * nu[:, c] @ mean - 0.5 * linalg.log_det(weights.chol[c])
+    d, nu = EP(coupling="full")(K, y, likelihood, n_latent).state
+    posterior = Coupled(K, d)
+    mean = posterior.apply(nu)
+    f = posterior.draws(mean, n_samples, rng)
+    log_weight = 0.5 * np.vdot(nu, mean) - 0.5 * posterior.log_det - np.einsum("snc,nc->s", f, nu)
+    log_weight += 0.5 * np.einsum("snc,ncd,snd->s", f, posterior.precision(), f, optimize=True)
     labels = np.tile(y, n_samples)
     log_weight += likelihood.log_prob(labels, f.reshape(-1, n_latent)).reshape(n_samples, -1).sum(axis=1)
     effective = np.exp(2.0 * logsumexp(log_weight) - logsumexp(2.0 * log_weight))

@@ -65,9 +65,7 @@ class Likelihood(Parameterised):
         second = np.einsum("sn,snc->nc", tilt, shift**2) - first**2
         return log_z, first / np.sqrt(var), (second - 1.0) / var
 
-    def site(
-        self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def site(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """log Z (n,) and the matching Gaussian site for beliefs f ~ N(mean, cov) with covariances (n, C, C).
 
         The site's precision is diag(d) - d d'/sum(d); returned are log Z, d (n, C) and the location (n, C).

@@ -35,9 +35,7 @@ class MultinomialProbit(Likelihood):
     def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return cone.tilted(y, mean, var)
 
-    def site(
-        self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def site(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return orthant.site(y, mean, cov)
 
     def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
