@@ -15,6 +15,7 @@ from sklearn.datasets import load_iris, load_wine
 from gpclass.calibration import Calibration
 from gpclass.datasets import make_rings
 from gpclass.inference import EP, VB, Gibbs, Laplace
+from gpclass.inference.base import Weights
 from gpclass.inference.gibbs import Draws
 from gpclass.kernels import RBF, Kernel
 from gpclass.likelihoods import MultinomialProbit
@@ -39,6 +40,10 @@ def problems() -> dict[str, tuple[np.ndarray, np.ndarray, Kernel]]:
     }
 
 
+def proba(kernel: Kernel, X: np.ndarray, weights: Weights | Draws, X_new: np.ndarray) -> np.ndarray:
+    return np.exp(make_posterior(kernel, X, weights).predict_log(MultinomialProbit(), X_new, Calibration()))
+
+
 def main(n_draws: int = 1000, thin: int = 100, burn_in: int = 5000, n_train: int = 80) -> None:
     names = list(ENGINES)
     print("| data | amplitude | " + " | ".join(names) + " | R-hat | halves |")
@@ -49,22 +54,16 @@ def main(n_draws: int = 1000, thin: int = 100, burn_in: int = 5000, n_train: int
             train, test, labels = X[:n_train], X[n_train:], y[:n_train]
             K = kernel(train)
 
-            def proba(
-                weights: object, kernel: Kernel = kernel, X: np.ndarray = train, Z: np.ndarray = test
-            ) -> np.ndarray:
-                posterior = make_posterior(kernel, X, weights)  # type: ignore[arg-type]
-                return np.exp(posterior.predict_log(MultinomialProbit(), Z, Calibration()))
-
             start = time.perf_counter()
             chains = Gibbs(n_draws=n_draws, thin=thin, burn_in=burn_in, n_chains=4, n_jobs=2)
             long = chains(K, labels, MultinomialProbit(), 3)
             draws: Draws = long.weights
-            halves = [proba(draws._replace(alpha=part)) for part in np.split(draws.alpha, 2)]
+            halves = [proba(kernel, train, draws._replace(alpha=part), test) for part in np.split(draws.alpha, 2)]
             truth = 0.5 * (halves[0] + halves[1])
             cells = []
             for engine in ENGINES.values():
                 fit = engine(K, labels, MultinomialProbit(), 3)
-                cells.append(f"{np.mean(np.abs(proba(fit.weights) - truth)):.4f}")
+                cells.append(f"{np.mean(np.abs(proba(kernel, train, fit.weights, test) - truth)):.4f}")
             apart = np.mean(np.abs(halves[0] - halves[1]))
             print(
                 f"| {data} | {amplitude:g} | " + " | ".join(cells) + f" | {long.info.r_hat:.2f} | {apart:.4f} |",

@@ -3,8 +3,8 @@
 The label i is the largest of K latent values plus noise, f ~ N(m, S): normal noise gives the multinomial probit, Gumbel
 noise the softmax. With u the label's own noise and x_j = f_i - f_j + u, Z = E prod_{j != i} F(x_j), F the distribution
 function of the noise. Each F gets a Gaussian site on x_j with precision alpha_j and location beta_j, visited in turn:
-for the probit, where u itself is Gaussian, the inner loop of Riihimaki, Jylanki & Vehtari (2013). A Gumbel u starts from
-the Gaussian with its mean and variance, and one more site corrects that.
+for the probit, where u itself is Gaussian, the inner loop of Riihimaki, Jylanki & Vehtari (2013). A Gumbel u starts
+from the Gaussian with its mean and variance, and one more site corrects that.
 
 With u integrated out again the sites make one Gaussian site on f whose precision has the product form of
 ``gpclass.curvature``, diag(d) - d d' / sum(d), with d_j = alpha_j and d_i the precision of u.

@@ -119,8 +119,8 @@ def test_noise_models(golden, name):
 def test_nested_propagation_reproduces_gpstuff_on_neals_data(shared_data):
     """GPstuff's published optimum: minus log posterior 98.0398 and 15.25 % error with nested EP.
 
-    Student-t priors (scale^2 10, 10 degrees of freedom) on the length-scales and on the square root of the magnitude, as
-    densities of their logarithms; a jitter of 1e-6.
+    Student-t priors (scale^2 10, 10 degrees of freedom) on the length-scales and on the square root of the magnitude,
+    as densities of their logarithms; a jitter of 1e-6.
     """
     X, y = shared_data("neal3")
     y = y.astype(int) - y.min()

@@ -1,4 +1,4 @@
-"""Correlated latent values in the multinomial probit and the softmax against sampling, grids and the independent case."""
+"""Correlated latent values in the multinomial probit and the softmax: against sampling, grids, independence."""
 
 import numpy as np
 import pytest

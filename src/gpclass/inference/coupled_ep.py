@@ -87,9 +87,10 @@ def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: in
     if gradient:
         likelihood.refuse_to_learn("EP with coupled sites")
         dK, dlikelihood = _gradient(K, state), np.zeros(0)
-    weights = state.posterior.weights(state.alpha)
     loo = (state.cavity_mean, state.cavity_cov)
-    return Fit(weights, log_evidence, log_evidence, info, state.sites, loo, dK, dlikelihood)
+    return Fit(
+        state.posterior.weights(state.alpha), log_evidence, log_evidence, info, state.sites, loo, dK, dlikelihood
+    )
 
 
 def _refresh(K: np.ndarray, sites: CoupledSites) -> _State:
@@ -114,8 +115,8 @@ def _refresh(K: np.ndarray, sites: CoupledSites) -> _State:
     # mean_- = S_- (S^-1 mean - location) = mean - S_- (location - T mean) = mean - S_- alpha
     cavity_mean = mean - np.einsum("ncd,nd->nc", cavity_cov, alpha)
     cavity_mean[broken] = mean[broken]
-    # log integral of N(f; mu, V) exp(-f'Tf/2 + nu'f) = nu'mu - mu'Tmu/2 + r'(mean - mu)/2 - log|I + VT|/2, r = nu - T mu,
-    # and |I + VT|^-1 = |I - U'SU|.
+    # log integral of N(f; mu, V) exp(-f'Tf/2 + nu'f) = nu'mu - mu'T mu/2 + r'(mean - mu)/2 - log|I + VT|/2 with
+    # r = nu - T mu, and |I + VT|^-1 = |I - U'SU|.
     t_mu = d * (cavity_mean - (d * cavity_mean).sum(axis=1, keepdims=True) / total)
     pull = (cavity_mean * (location - 0.5 * t_mu)).sum(axis=1)
     pull += 0.5 * ((location - t_mu) * (mean - cavity_mean)).sum(axis=1)

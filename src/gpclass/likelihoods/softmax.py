@@ -14,8 +14,8 @@ from ..curvature import product_form
 from ..special import gaussian_rule
 from .base import Likelihood
 
-#: Up to so many classes EP takes the moments of a row by product quadrature (CC05 3.2), unless a contrast has a variance
-#: for which the rule is too coarse.
+#: Up to so many classes EP takes the moments of a row by product quadrature (CC05 3.2), unless a contrast between two
+#: classes has a variance for which the rule is too coarse.
 _FEW, _WIDE = 3, 100.0
 
 
@@ -65,7 +65,7 @@ class Softmax(Likelihood):
 def _site_by_quadrature(
     y: np.ndarray, mean: np.ndarray, cov: np.ndarray, log_z: np.ndarray, d: np.ndarray, location: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Moments of belief times label by a product Gauss-Hermite rule (CC05 3.2), improving on a site that is nearly right.
+    """Moments of belief times label by a product Gauss-Hermite rule (CC05 3.2), starting from a site that is near.
 
     The softmax sees only the K - 1 contrasts z = P f. The rule is laid around the tilted distribution's own mean and
     covariance and not, as in CC05, around the belief: one of large variance would have hardly a node where the label
