@@ -45,12 +45,8 @@ class Parameterised:
     domains: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
-        fixed: Any = self.fixed
-        if isinstance(fixed, (bool, np.bool_)):
-            fixed = tuple(self.domains) if fixed else ()
-        elif isinstance(fixed, str):
-            fixed = (fixed,)
-        object.__setattr__(self, "fixed", tuple(fixed))
+        fixed = self._fixed_names()
+        object.__setattr__(self, "fixed", fixed)
         for name in (*fixed, *self.bounds):
             if name not in self.domains:
                 raise ValueError(
@@ -62,6 +58,13 @@ class Parameterised:
         object.__setattr__(self, "bounds", own)
         for name in self.domains:
             object.__setattr__(self, name, self._checked(name, getattr(self, name)))
+
+    def _fixed_names(self) -> tuple[str, ...]:
+        """``fixed`` as names."""
+        fixed: Any = self.fixed
+        if isinstance(fixed, (bool, np.bool_)):
+            return tuple(self.domains) if fixed else ()
+        return (fixed,) if isinstance(fixed, str) else tuple(fixed)
 
     def _checked(self, name: str, value: Any) -> float | np.ndarray:
         """A natural value as a float or a read-only vector, inside its domain and bounds."""

@@ -10,7 +10,7 @@ from gpclass.inference.coupling import Coupled
 from gpclass.inference.gibbs import importance_evidence
 from gpclass.inference.mode import Landscape
 from gpclass.kernels import RBF, Linear, Matern, PerClass
-from gpclass.likelihoods import Gaussian, LabelNoise, Logit, MultinomialProbit, OrderedProbit, Probit, Softmax
+from gpclass.likelihoods import Gaussian, Logit, MultinomialProbit, OrderedProbit, Probit, Softmax
 from gpclass.posteriors import GaussianPosterior
 
 from ..conftest import central_difference, relative_error
@@ -52,6 +52,10 @@ CASES = {
     "laplace_softmax": (Laplace(), Softmax(), 4, 30.0 * RBF(0.9)),
     "laplace_probit": (Laplace(), MultinomialProbit(), 3, KERNEL),
     "laplace_per_class": (Laplace(), Softmax(), 3, PerClass((KERNEL, 2.0 * Matern(0.7), RBF(0.5) + Linear()))),
+    "laplace_noisy": (Laplace(), MultinomialProbit(label_noise=0.1, fixed=()), 3, KERNEL),
+    "vb_noisy_binary": (VB(), Probit(label_noise=0.1, fixed=("bias", "variance")), 1, KERNEL),
+    "vb_noisy": (VB(), MultinomialProbit(label_noise=0.1, fixed=()), 3, KERNEL),
+    "vb_noisy_bound": (VB(objective="bound"), MultinomialProbit(label_noise=0.1, fixed=()), 3, KERNEL),
     "exact": (Exact(), Gaussian(0.3, 0.2, fixed=()), 1, KERNEL),
     "vb_gaussian": (VB(), Gaussian(0.3, 0.2, fixed=True), 1, KERNEL),
     "vb_binary": (VB(), Probit(), 1, KERNEL),
@@ -274,8 +278,21 @@ def test_coupling_is_checked():
     with pytest.raises(ValueError, match="coupling must be 'auto', 'none' or 'full', got 'some'"):
         EP(coupling="some")
     X, y = _data(10, 3)
-    with pytest.raises(TypeError, match="needs a likelihood with site; LabelNoise has none"):
-        EP(coupling="full")(KERNEL(X), y, LabelNoise(MultinomialProbit()), 3)
+    with pytest.raises(TypeError, match="needs a likelihood with site; MultinomialProbit has none"):
+        EP(coupling="full")(KERNEL(X), y, MultinomialProbit(label_noise=0.1), 3)
+
+
+def test_propagation_forgives_wrong_labels():
+    X, y = _data(40, 3)
+    K = (30.0 * RBF(2.0))(X)
+    wrong = y.copy()
+    wrong[:4] = (y[:4] + 1) % 3
+    noisy = MultinomialProbit(label_noise=0.1)
+    fit = EP()(K, wrong, noisy, 3)
+    assert fit.info.converged
+    assert fit.log_evidence > EP()(K, wrong, MultinomialProbit(), 3).log_evidence + 3.0
+    with pytest.raises(TypeError, match="EP gives no gradient for MultinomialProbit with label noise"):
+        EP()(K, wrong, noisy, 3, gradient=True)
 
 
 def test_sites_of_isolated_rows_are_matched_too():
@@ -440,7 +457,7 @@ class TestVariationalBayes:
             VB()(np.eye(4), np.array([0, 1, 0, 1]), likelihood, likelihood.n_latent(2))
 
     def test_refuses_what_it_cannot_learn_and_unknown_settings(self):
-        with pytest.raises(ValueError, match="VB learns kernel parameters only; fix bias of Probit"):
+        with pytest.raises(ValueError, match="VB learns kernel parameters and label_noise only; fix bias of Probit"):
             VB()(np.eye(2), np.array([0, 1]), Probit(fixed="variance"), 1)
         with pytest.raises(ValueError, match="solver must be one of"):
             VB(solver="fast")

@@ -20,7 +20,7 @@ from gpclass.datasets import make_rings
 from gpclass.hyper import Evidence
 from gpclass.inference import EP, VB, Laplace
 from gpclass.kernels import RBF, Linear, PerClass, Polynomial, Precomputed, View, White
-from gpclass.likelihoods import Gaussian, LabelNoise, MultinomialProbit, OrderedProbit
+from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit
 
 
 @pytest.fixture(scope="module")
@@ -304,12 +304,12 @@ def test_label_noise_forgives_wrong_labels(iris):
     wrong[flipped] = (wrong[flipped] + 1) % 3
     settings = {"kernel": 100.0 * RBF(2.0), "standardize": True, "hyper": "fixed", "inference": "ep"}
     plain = GPClassifier(**settings).fit(X, wrong)
-    robust = GPClassifier(**settings, likelihood=LabelNoise(eps=0.1)).fit(X, wrong)
+    robust = GPClassifier(**settings, likelihood=MultinomialProbit(label_noise=0.1)).fit(X, wrong)
     rows = np.arange(80)
     losses = [-np.mean(np.log(model.predict_proba(X_test)[rows, y_test])) for model in (plain, robust)]
     assert losses[1] < losses[0]
-    learned = GPClassifier(likelihood=LabelNoise(eps=0.05, fixed=())).fit(X, wrong)
-    assert 0.03 < learned.likelihood_.eps < 0.3
+    learned = GPClassifier(likelihood=MultinomialProbit(label_noise=0.05, fixed=())).fit(X, wrong)
+    assert 0.03 < learned.likelihood_.label_noise < 0.3
 
 
 @pytest.mark.parametrize("inference", ["vb", "laplace"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .evidence import Evidence
-from .objective import Model
+from .objective import Model, by_differences
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,4 @@ class LeaveOneOut(Evidence):
     step: float = 1e-3
 
     def value_and_gradient(self, model: Model, theta: np.ndarray, init: Any) -> tuple[float, np.ndarray, Any]:
-        value, state = model.loo_score(theta, init)
-        gradient = np.empty_like(theta)
-        low, high = model.theta_bounds.T
-        for j in range(len(theta)):
-            ahead, behind = theta.copy(), theta.copy()
-            # Differences must not step outside the bounds that the search itself respects.
-            ahead[j] = min(theta[j] + self.step, high[j])
-            behind[j] = max(theta[j] - self.step, low[j])
-            rise = model.loo_score(ahead, state)[0] - model.loo_score(behind, state)[0]
-            gradient[j] = rise / (ahead[j] - behind[j])
-        return value, gradient, state
+        return by_differences(model.loo_score, theta, init, model.theta_bounds, self.step)

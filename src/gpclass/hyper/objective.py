@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..inference.base import Engine, Fit
+from ..inference.base import Engine, Fit, differentiable
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..linalg import suited_threads
+
+
+def by_differences(
+    function: Callable[[np.ndarray, Any], tuple[float, Any]],
+    theta: np.ndarray,
+    init: Any,
+    bounds: np.ndarray,
+    step: float = 1e-3,
+) -> tuple[float, np.ndarray, Any]:
+    """Value, slope by central differences, and state, of a function (theta, init) -> (value, state)."""
+    value, state = function(theta, init)
+    gradient = np.empty_like(theta)
+    low, high = bounds.T
+    for j in range(len(theta)):
+        ahead, behind = theta.copy(), theta.copy()
+        # Differences must not step outside the bounds that the search itself respects.
+        ahead[j] = min(theta[j] + step, high[j])
+        behind[j] = max(theta[j] - step, low[j])
+        gradient[j] = (function(ahead, state)[0] - function(behind, state)[0]) / (ahead[j] - behind[j])
+    return value, gradient, state
 
 
 @dataclass(frozen=True)
@@ -62,6 +83,13 @@ class Model:
 
     def value_and_gradient(self, theta: np.ndarray, init: Any = None) -> tuple[float, np.ndarray, Any]:
         """Objective, its gradient in theta, and the state to start a neighbour from."""
+        if not differentiable(self.engine, self.likelihood):
+
+            def objective(theta: np.ndarray, init: Any) -> tuple[float, Any]:
+                fit = self.fit(theta, init)
+                return fit.objective, fit.state
+
+            return by_differences(objective, theta, init, self.theta_bounds)
         kernel, likelihood = self.at(theta)
         with suited_threads(len(self.y)):
             K, pullback = kernel.vjp(self.X)

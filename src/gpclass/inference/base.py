@@ -108,6 +108,12 @@ def require(engine: Any, likelihood: Likelihood) -> None:
         )
 
 
+def differentiable(engine: Engine, likelihood: Likelihood) -> bool:
+    """Whether the engine gives the gradient of its objective for such a likelihood."""
+    differentiates = getattr(engine, "differentiates", None)
+    return differentiates is None or differentiates(likelihood)
+
+
 def check_prior(K: np.ndarray) -> None:
     """Refuse prior variances that leave no digits beside observation noise of about 1."""
     largest = float(np.max(np.diagonal(K, axis1=-2, axis2=-1)))

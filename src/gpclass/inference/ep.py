@@ -88,6 +88,10 @@ class EP:
         if self.coupling not in ("auto", "none", "full"):
             raise ValueError(f"EP: coupling must be 'auto', 'none' or 'full', got {self.coupling!r}")
 
+    def differentiates(self, likelihood: Likelihood) -> bool:
+        """Where sites lose negative precisions the evidence is not stationary in them, and has no cheap gradient."""
+        return likelihood.log_concave
+
     def _couples(self, likelihood: Likelihood, n_latent: int) -> bool:
         if n_latent == 1 or self.coupling == "none":
             return False
@@ -107,6 +111,8 @@ class EP:
         gradient: bool = False,
     ) -> Fit:
         check_prior(K)
+        if gradient and not self.differentiates(likelihood):
+            raise TypeError(f"EP gives no gradient for {type(likelihood).__name__} with label noise")
         if self._couples(likelihood, n_latent):
             return coupled_ep.run(self, K, y, likelihood, n_latent, init, gradient)
         n = len(y)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..likelihoods import Likelihood
 from .base import Fit, Info, require, threads_suited_to_size
-from .mode import Landscape, leave_one_out
+from .mode import Landscape
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,13 @@ class Laplace:
         gradient: bool = False,
     ) -> Fit:
         require(self, likelihood)
-        likelihood.refuse_to_learn("Laplace")
+        likelihood.refuse_to_learn("Laplace", able=("label_noise",))
         hill = Landscape(K, y, likelihood, n_latent)
         top, heights, converged = hill.climb(init, self.tol, self.max_iter)
-        evidence, dK, posterior = hill.laplace(top, gradient)
+        evidence = hill.laplace(top, gradient)
         # While learning, nobody asks for it, and it costs as much as the posterior itself.
-        loo = None if gradient else leave_one_out(top, posterior.marginals(), likelihood.unit_share(len(y)))
+        loo = None if gradient else hill.leave_one_out(top, evidence.posterior)
         info = Info(len(heights) - 1, converged, tuple(heights))
-        dlikelihood = np.zeros(0) if gradient else None
-        return Fit(posterior.weights(top.alpha), evidence, evidence, info, top.alpha, loo, dK, dlikelihood)
+        weights = evidence.posterior.weights(top.alpha)
+        value = evidence.value
+        return Fit(weights, value, value, info, top.alpha, loo, evidence.dK, evidence.dlikelihood)

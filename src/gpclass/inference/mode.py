@@ -41,6 +41,15 @@ class Climb(NamedTuple):
     converged: bool
 
 
+class Evidence(NamedTuple):
+    """Laplace evidence at a mode, the posterior it belongs to, and the gradient in K and the likelihood's theta."""
+
+    value: float
+    posterior: Coupled
+    dK: np.ndarray | None = None
+    dlikelihood: np.ndarray | None = None
+
+
 class Preconditioner(NamedTuple):
     """r -> (K^-1 + V)^-1 r for a curvature V (n, C, C), and how many steps of conjugate gradients it may take."""
 
@@ -89,7 +98,7 @@ class Landscape:
         return linalg.product(self.Sigma, r)
 
     def climb(self, init: np.ndarray | None, tol: float, max_iter: int) -> Climb:
-        """Newton's method on J with backtracking; J is concave, so it cannot miss."""
+        """Newton's method on J with backtracking; where J is concave it cannot miss."""
         point = self.start(init)
         heights = [point.J]
         for _ in range(max_iter):
@@ -118,16 +127,17 @@ class Landscape:
         x). Taking it and its alpha from there, not from x, keeps them consistent when K is singular or x is rough.
         """
         residual = point.p - point.alpha
+        W = point.W if self.likelihood.log_concave else _positive_part(point.W)
         # Solve loosely far away and tightly close by: that keeps the quadratic end of Newton's method.
         rough = float(np.sqrt(max(np.vdot(residual, self.smooth(residual)), 0.0)))
         tol = min(0.1, max(rough, 1e-8))
-        x, solved = self.solve(point.W, residual, tol, self._preconditioner)
+        x, solved = self.solve(W, residual, tol, self._preconditioner)
         if not solved:
             # A stronger preconditioner, kept for the steps that follow: curvatures change little from now on.
             curved = Coupled(self.K, self.likelihood.curvature(self.y, point.m)[0])
             self._preconditioner = Preconditioner(curved.apply, curved.precision(), 60)
-            x, _ = self.solve(point.W, residual, tol, self._preconditioner)
-        auxiliary = point.m + x + self.noise[:, None] * (point.p - np.einsum("ncd,nd->nc", point.W, x))
+            x, _ = self.solve(W, residual, tol, self._preconditioner)
+        auxiliary = point.m + x + self.noise[:, None] * (point.p - np.einsum("ncd,nd->nc", W, x))
         return self.split(auxiliary)
 
     def split(self, auxiliary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -166,14 +176,14 @@ class Landscape:
             raised = residual + ratio * raised
         return x, False
 
-    def laplace(self, mode: Point, gradient: bool) -> tuple[float, np.ndarray | None, Coupled]:
-        """Laplace evidence E = J(m) - 1/2 log |I + W K|, dE/dK with the terms through the mode (WB98
-        appendix B), and the posterior."""
+    def laplace(self, mode: Point, gradient: bool) -> Evidence:
+        """Laplace evidence E = J(m) - 1/2 log |I + W K|, with the terms of its gradient through the mode (WB98 appendix
+        B), and the posterior."""
         d, pull = self.likelihood.curvature(self.y, mode.m)
         posterior = Coupled(self.K, d)
         value = mode.J - 0.5 * posterior.log_det
         if not gradient:
-            return value, None, posterior
+            return Evidence(value, posterior)
         by_K, by_log_d = posterior.log_det_gradient()
         # The mode moves by dm = (I + K W)^-1 dK alpha. With q = dE/dm through the curvature,
         # q' dm = b' dK alpha, b = (I + W K)^-1 q = q - W x, (K^-1 + W) x = q.
@@ -189,18 +199,32 @@ class Landscape:
                 own = alpha[:, c]
                 through = np.outer(own, b[:, c])
                 class_matrix(dK, c)[...] += 0.5 * (np.outer(own, own) + through + through.T)
-        return value, dK, posterior
+        return Evidence(value, posterior, dK, self._by_noise(mode, x, by_log_d))
+
+    def leave_one_out(self, mode: Point, posterior: Coupled) -> tuple[np.ndarray, np.ndarray]:
+        """Latent means (n, C) and covariances (n, C, C) at every training row without its label, by linear response.
+
+        Taking out row n's Gaussian site (precision W_n, gradient p_n at the mode) leaves the covariance (A_n^-1 -
+        W_n)^-1 = A_n (I - W_n A_n)^-1 and moves the mean by minus that covariance times p_n. The curvature must be the
+        likelihood's own: a pseudo-target that already knows its label would look far too good.
+        """
+        share = self.likelihood.unit_share(len(self.y))
+        W = mode.W if self.likelihood.log_concave else posterior.precision()
+        W = share[:, None, None] * W
+        marginals = posterior.marginals()
+        without = marginals @ np.linalg.inv(np.eye(self.shape[1]) - W @ marginals)
+        mean = mode.m - np.einsum("ncd,nd->nc", without, share[:, None] * mode.p)
+        return mean, without if self.shape[1] > 1 else without[:, :, 0]
+
+    def _by_noise(self, mode: Point, x: np.ndarray, by_log_d: np.ndarray) -> np.ndarray:
+        """dE / d label_noise where that is learned: its own, through the curvature, and through the mode."""
+        if not self.likelihood.theta.size:
+            return np.zeros(0)
+        by_noise, by_gradient, by_curvature = self.likelihood.noise_slopes(self.y, mode.m)  # type: ignore[attr-defined]
+        return np.array([by_noise.sum() - 0.5 * np.sum(by_log_d * by_curvature) + np.vdot(x, by_gradient)])
 
 
-def leave_one_out(mode: Point, marginals: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Latent means (n, C) and covariances (n, C, C) at every training row without its own label, by linear response.
-
-    Taking out row n's Gaussian site (precision W_n, gradient p_n at the mode) leaves the covariance (A_n^-1 - W_n)^-1
-    = A_n (I - W_n A_n)^-1 and moves the mean by minus that covariance times p_n. The curvature must be the
-    likelihood's own: a pseudo-target that already knows its label would look far too good.
-    """
-    W = share[:, None, None] * mode.W
-    identity = np.eye(mode.m.shape[1])
-    without = marginals @ np.linalg.inv(identity - W @ marginals)
-    mean = mode.m - np.einsum("ncd,nd->nc", without, share[:, None] * mode.p)
-    return mean, without if mode.m.shape[1] > 1 else without[:, :, 0]
+def _positive_part(W: np.ndarray) -> np.ndarray:
+    """Negative eigenvalues of each row's curvature set to zero: an ascent direction whatever the likelihood."""
+    values, vectors = np.linalg.eigh(W)
+    return (vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)

@@ -28,7 +28,7 @@ from .. import linalg
 from ..likelihoods import Likelihood
 from .base import Fit, Info, Weights, require, threads_suited_to_size
 from .coupling import Coupled
-from .mode import Climb, Landscape, Point, leave_one_out
+from .mode import Climb, Landscape, Point
 
 
 @dataclass(frozen=True)
@@ -71,23 +71,23 @@ class VB:
         gradient: bool = False,
     ) -> Fit:
         require(self, likelihood)
-        likelihood.refuse_to_learn("VB")
+        likelihood.refuse_to_learn("VB", able=("label_noise",))
         hill = Landscape(K, y, likelihood, n_latent)
         climb = hill.climb if self.solver == "newton" else partial(_climb_plain, hill)
         top, heights, converged = climb(init, self.tol, self.max_iter)
         bounds = tuple(J - 0.5 * hill.log_det for J in heights)
         weights = Weights(top.alpha, hill.noise**-0.5, hill.chol)
         info = Info(len(heights) - 1, converged, bounds)
-        value, dK, loo = bounds[-1], None, None
+        value, dK, dlikelihood, loo = bounds[-1], None, None, None
         if self.objective == "laplace" or not gradient:
-            laplace, dK, posterior = hill.laplace(top, gradient)
+            laplace = hill.laplace(top, gradient)
+            dK, dlikelihood = laplace.dK, laplace.dlikelihood
             if self.objective == "laplace":
-                value = laplace
+                value = laplace.value
             if not gradient:
-                loo = _leave_one_out(hill, top, posterior)
+                loo = _leave_one_out(hill, top, laplace.posterior)
         elif gradient:
-            dK = _bound_gradient(hill, top.alpha)
-        dlikelihood = np.zeros(0) if gradient else None
+            dK, dlikelihood = _bound_gradient(hill, top)
         return Fit(weights, bounds[-1], value, info, top.alpha, loo, dK, dlikelihood)
 
 
@@ -106,19 +106,24 @@ def _climb_plain(hill: Landscape, init: np.ndarray | None, tol: float, max_iter:
     return Climb(point, heights, False)
 
 
-def _bound_gradient(hill: Landscape, alpha: np.ndarray) -> np.ndarray:
-    """dB/dK = 1/2 sum_c alpha_c alpha_c' - C/2 (noise I + K)^-1; m drops out because it maximises J."""
+def _bound_gradient(hill: Landscape, top: Point) -> tuple[np.ndarray, np.ndarray]:
+    """dB/dK = 1/2 sum_c alpha_c alpha_c' - C/2 (noise I + K)^-1, and dB/d label_noise where that is learned; m drops
+    out because it maximises J."""
+    alpha = top.alpha
+    by_noise = np.zeros(0)
+    if hill.likelihood.theta.size:
+        by_noise = np.array([hill.likelihood.noise_slopes(hill.y, top.m)[0].sum()])  # type: ignore[attr-defined]
     root = hill.noise**-0.5
     precision = root[:, None] * linalg.inverse(hill.chol) * root
     if hill.K.ndim == 2:
-        return 0.5 * (alpha @ alpha.T - alpha.shape[1] * precision)
-    return 0.5 * (np.einsum("ic,jc->cij", alpha, alpha) - precision)
+        return 0.5 * (alpha @ alpha.T - alpha.shape[1] * precision), by_noise
+    return 0.5 * (np.einsum("ic,jc->cij", alpha, alpha) - precision), by_noise
 
 
 def _leave_one_out(hill: Landscape, top: Point, posterior: Coupled) -> tuple[np.ndarray, np.ndarray]:
     """Means by linear response with the likelihood's own curvature, variances as VB has them."""
     share = hill.likelihood.unit_share(len(hill.y))
-    mean, _ = leave_one_out(top, posterior.marginals(), share)
+    mean, _ = hill.leave_one_out(top, posterior)
     variance = np.diagonal(hill.Sigma, axis1=-2, axis2=-1)
     variance = np.broadcast_to(np.atleast_2d(variance).T, mean.shape)
     variance = np.maximum(variance, 1e-14 * variance.max())

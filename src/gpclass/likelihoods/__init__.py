@@ -2,7 +2,7 @@
 
 from .base import Likelihood
 from .gaussian import Gaussian
-from .label_noise import LabelNoise
+from .label_noise import NoisyLabels
 from .logit import Logit
 from .multinomial_probit import MultinomialProbit
 from .ordered_probit import OrderedProbit
@@ -12,10 +12,10 @@ from .weighted import Weighted
 
 __all__ = [
     "Gaussian",
-    "LabelNoise",
     "Likelihood",
     "Logit",
     "MultinomialProbit",
+    "NoisyLabels",
     "OrderedProbit",
     "Probit",
     "Softmax",

@@ -111,11 +111,18 @@ class Likelihood(Parameterised):
         """The share (n,) of each row's likelihood that is one observation: what leaving it out takes away."""
         return np.ones(n)
 
-    def refuse_to_learn(self, engine: str) -> None:
-        """For engines that learn kernel parameters only."""
-        if self.theta.size:
+    @property
+    def log_concave(self) -> bool:
+        """Whether log p(y | f) is concave in f, so that Newton's method cannot go astray."""
+        return True
+
+    def refuse_to_learn(self, engine: str, able: tuple[str, ...] = ()) -> None:
+        """For engines that learn kernel parameters and, of the likelihood's, at most those in ``able``."""
+        unable = [name for name in self.theta_names if name not in able]
+        if unable:
             raise ValueError(
-                f"{engine} learns kernel parameters only; fix {', '.join(self.theta_names)} of {type(self).__name__}"
+                f"{engine} learns kernel parameters{''.join(f' and {name}' for name in able)} only; fix "
+                f"{', '.join(unable)} of {type(self).__name__}"
             )
 
     def provides(self, method: str) -> bool:

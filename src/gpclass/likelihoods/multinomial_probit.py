@@ -9,34 +9,41 @@ import numpy as np
 
 from .. import cone, orthant
 from ..curvature import product_form
-from .base import Likelihood
+from .label_noise import NoisyLabels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultinomialProbit(Likelihood):
-    """y = argmax_k (f_k + noise_k) with independent noise_k ~ N(0, 1); all integrals by ``gpclass.cone``."""
+class MultinomialProbit(NoisyLabels):
+    """y = argmax_k (f_k + noise_k) with independent noise_k ~ N(0, 1); all integrals by ``gpclass.cone``.
+
+    ``label_noise`` is the probability that a label is any other than that (``NoisyLabels``).
+    """
 
     def n_latent(self, n_classes: int) -> int:
         return n_classes
 
-    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    def _log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return cone.log_z(y, f)
 
-    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return cone.derivatives(y, f)
 
-    def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    def _curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         d, pull = product_form(-cone.tilted(y, f)[2])
         return d, lambda cotangent: cone.curvature_pullback(y, f, pull(cotangent))
 
     def augment(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        return f + cone.gradient(y, f)[1]
+        return f + self.derivatives(y, f)[1]
 
-    def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return cone.tilted(y, mean, var)
+
+    def provides(self, method: str) -> bool:
+        # With label noise the sites of nested EP have no matching moments.
+        return super().provides(method) and (method != "site" or self.log_concave)
 
     def site(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return orthant.site(y, mean, cov)
 
-    def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+    def _predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
         return orthant.log_proba(mean, var) if var.ndim == 3 else cone.log_proba(mean, var)

@@ -10,29 +10,31 @@ import numpy as np
 
 from ..parameters import POSITIVE, REAL
 from ..special import hazard, log_Phi
-from .base import Likelihood, signs
+from .base import signs
+from .label_noise import NoisyLabels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Probit(Likelihood):
+class Probit(NoisyLabels):
     """P(y = 1 | f) = Phi((f + bias) / sqrt(variance)): the sign of f + bias + noise.
 
-    Both parameters are fixed unless freed: a kernel's amplitude and a Constant kernel can play their parts.
+    All parameters are fixed unless freed: a kernel's amplitude and a Constant kernel can play the parts of ``variance``
+    and ``bias``. ``label_noise`` is the probability that a label is the other one (``NoisyLabels``).
     """
 
     bias: float = 0.0
     variance: float = 1.0
-    fixed: bool | str | tuple[str, ...] = field(default=("bias", "variance"), kw_only=True)
-    domains: ClassVar = {"bias": REAL, "variance": POSITIVE}
+    fixed: bool | str | tuple[str, ...] = field(default=("bias", "variance", "label_noise"), kw_only=True)
+    domains: ClassVar = {"bias": REAL, "variance": POSITIVE, "label_noise": REAL}
 
-    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    def _log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return log_Phi(signs(y) * (f + self.bias) / np.sqrt(self.variance))[:, 0]
 
-    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
+    def _derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        log_prob, first, second = self._tilted(y, f, np.zeros_like(f))
         return log_prob, first, second[:, :, None]
 
-    def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    def _curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         slope = signs(y) / np.sqrt(self.variance)
         z = slope * (f + self.bias)
         h = hazard(z)
@@ -45,17 +47,15 @@ class Probit(Likelihood):
         """GR06 section 4.4.1."""
         return f + self.bias + self.variance * self.tilted(y, f, np.zeros_like(f))[1]
 
-    def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         slope = signs(y) / np.sqrt(self.variance + var)
         z = slope * (mean + self.bias)
         h = hazard(z)
         return log_Phi(z)[:, 0], slope * h, -(slope**2) * h * (z + h)
 
-    def tilted_gradient(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
-        _, first, second = self.tilted(y, mean, var)
-        by_variance = 0.5 * np.sum(second + first**2)
-        return self._collect({"bias": first.sum(), "variance": self.variance * by_variance})
+    def _tilted_slopes(self, first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
+        return {"bias": first[:, 0], "variance": 0.5 * self.variance * (second + first**2)[:, 0]}
 
-    def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+    def _predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
         z = ((mean + self.bias) / np.sqrt(self.variance + var))[:, 0]
         return np.stack([log_Phi(-z), log_Phi(z)], axis=1)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .base import Likelihood
+from .label_noise import NoisyLabels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +56,15 @@ class Weighted(Likelihood):
     def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_prob, first, second = self.base.derivatives(y, f)
         return self.weights * log_prob, self.weights[:, None] * first, self.weights[:, None, None] * second
+
+    @property
+    def log_concave(self) -> bool:
+        return self.base.log_concave
+
+    def noise_slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        assert isinstance(self.base, NoisyLabels)
+        by_noise, by_gradient, by_curvature = self.base.noise_slopes(y, f)
+        return self.weights * by_noise, self.weights[:, None] * by_gradient, by_curvature
 
     def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         d, pullback = self.base.curvature(y, f)
