@@ -217,7 +217,7 @@ class GPEstimator(BaseEstimator):
         if self.kernel is None and isinstance(hyper, Evidence) and X.shape[1] in range(2, _MOST_RELEVANCES + 1):
             model, self.hyper_ = _try_relevances(model, self.hyper_, hyper, rng)
         self.kernel_, learned = model.at(self.hyper_.theta)
-        self.likelihood_ = learned.base if isinstance(learned, Weighted) else learned
+        self.likelihood_ = learned.bare
         fit = replace(model, engine=engine).fit(self.hyper_.theta)
         self._warn_about(engine, fit)
         self.posterior_ = make_posterior(self.kernel_, X, fit.weights)

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._estimator import GPEstimator, choose, untouched_on_failure
+from ._labels import checked_proba, class_factors, is_soft, refuse_mixed_labels
 from .calibration import Calibration, calibrate
 from .inference import EP, VB, Gibbs, Laplace
 from .inference.base import Engine, Fit
-from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, Softmax
+from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, SoftLabels, Softmax
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 LIKELIHOODS = {
@@ -37,20 +37,6 @@ def best_engine(likelihood: Likelihood) -> Engine:
         if all(likelihood.provides(name) for name in engine.needs) and not likelihood.theta.size:
             return engine
     return EP()
-
-
-def _refuse_mixed_labels(y: Any) -> None:
-    """NumPy would make strings of a list of numbers and strings, and cannot sort an object array of both."""
-    if not isinstance(y, (list, tuple)) and getattr(y, "dtype", None) != np.dtype(object):
-        return
-    labels = list(np.asarray(y, dtype=object).ravel())
-    missing = [i for i, label in enumerate(labels) if label is None or label != label]
-    if missing:
-        raise ValueError(f"expected a label in every row, got {labels[missing[0]]!r} in row {missing[0]}")
-    strings = [isinstance(label, str) for label in labels]
-    if any(strings) and not all(strings):
-        kinds = sorted({type(label).__name__ for label in labels})
-        raise ValueError(f"expected labels of one type, got a mixture of {' and '.join(kinds)}")
 
 
 class GPClassifier(ClassifierMixin, GPEstimator):
@@ -143,43 +129,64 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GPClassifier:
         """Fit to rows X (n, n_features) with labels y (n,): strings, numbers or any sortable objects.
 
+        ``y`` may also hold soft labels (n, n_classes): probabilities of the classes for each row, an array (then the
+        classes are 0, 1, ...) or a data frame (then they are its columns); for "vb" and "laplace". A row then counts
+        by its expected log likelihood, as would many rows with labels in these proportions.
+
         ``sample_weight`` (n,) says how often each row counts: its likelihood is raised to that power.
         """
         if self.calibration not in ("loo", None):
             raise ValueError(f"calibration must be 'loo' or None, got {self.calibration!r}")
         with untouched_on_failure(self):
-            _refuse_mixed_labels(y)
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-            labels = self._encode(y)
+            refuse_mixed_labels(y)
+            soft = is_soft(y)
+            if soft:
+                X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+                check_consistent_length(X, y)
+                proba, self.classes_ = checked_proba(y)
+                labels = proba.argmax(axis=1)
+            else:
+                X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+                labels = self._encode(y)
+                proba = np.eye(len(self.classes_))[labels]
             likelihood = self._resolve_likelihood(len(self.classes_))
             engine = self._resolve_engine(likelihood)
-            weights = self._row_weights(X, y, sample_weight)
+            weights, proba = self._row_weights(X, proba, sample_weight)
             kept = weights > 0
-            fit = self._learn(
-                X[kept], labels[kept], likelihood, engine, likelihood.n_latent(len(self.classes_)), weights[kept]
-            )
-            self._calibrate(labels[kept], fit, weights[kept], kept)
+            if soft:
+                if not getattr(engine, "takes_weights", False):
+                    raise TypeError(
+                        f"{type(engine).__name__} inference takes no soft labels; use inference='vb' or 'laplace'"
+                    )
+                likelihood = SoftLabels(base=likelihood, proba=proba[kept])
+            n_latent = likelihood.n_latent(len(self.classes_))
+            fit = self._learn(X[kept], labels[kept], likelihood, engine, n_latent, weights[kept])
+            self._calibrate(proba[kept], fit, weights[kept], kept)
         return self
 
-    def _row_weights(self, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> np.ndarray:
-        """How often each row counts: sample weight times class weight; rows of weight 0 are left out."""
+    def _row_weights(self, X: np.ndarray, proba: np.ndarray, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+        """How often each row counts, sample weight times class weight (rows of weight 0 are left out), and the labels'
+        probabilities as far as class weights change them."""
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, y)
+            by_class = class_factors(self.class_weight, self.classes_, proba)
+            weights = weights * (proba @ by_class)
+            proba = proba * by_class
+            proba = proba / np.maximum(proba.sum(axis=1, keepdims=True), 1e-300)
         if np.any(weights == 0) and self.__sklearn_tags__().input_tags.pairwise:
             raise ValueError(
                 "expected positive weights with a Precomputed kernel; drop rows of weight 0 from the Gram matrix"
             )
-        counted = np.unique(y[weights > 0])
-        if len(counted) < len(self.classes_):
-            missing = sorted(set(self.classes_.tolist()) - set(counted.tolist()))
+        counted = weights @ proba > 0
+        if not np.all(counted):
+            missing = self.classes_[~counted].tolist()[0]
             raise ValueError(
-                f"expected rows with positive weight in every class, got none for {missing[0]!r} "
-                f"({len(counted)} of {len(self.classes_)} classes have weight)"
+                f"expected rows with positive weight in every class, got none for {missing!r} "
+                f"({np.count_nonzero(counted)} of {len(self.classes_)} classes have weight)"
             )
-        return weights
+        return weights, proba
 
-    def _calibrate(self, labels: np.ndarray, fit: Fit, weights: np.ndarray, kept: np.ndarray) -> None:
+    def _calibrate(self, proba: np.ndarray, fit: Fit, weights: np.ndarray, kept: np.ndarray) -> None:
         """Leave-one-out probabilities, and the two factors learned from them."""
         self.calibration_ = Calibration()
         if fit.loo is None:
@@ -187,7 +194,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             return
         mean, cov = fit.loo
         if self.calibration == "loo":
-            self.calibration_ = calibrate(self.likelihood_, labels, mean, cov, weights)
+            # One row for every label that has a probability.
+            rows, labels = np.nonzero(proba)
+            counts = weights[rows] * proba[rows, labels]
+            self.calibration_ = calibrate(self.likelihood_, labels, mean[rows], cov[rows], counts)
         self.loo_proba_ = np.full((len(kept), len(self.classes_)), np.nan)
         self.loo_proba_[kept] = self.likelihood_.predict(*self.calibration_(mean, cov))
 

@@ -10,7 +10,7 @@ from gpclass.inference.coupling import Coupled
 from gpclass.inference.gibbs import importance_evidence
 from gpclass.inference.mode import Landscape
 from gpclass.kernels import RBF, Linear, Matern, PerClass
-from gpclass.likelihoods import Gaussian, Logit, MultinomialProbit, OrderedProbit, Probit, Softmax
+from gpclass.likelihoods import Gaussian, Logit, MultinomialProbit, OrderedProbit, Probit, SoftLabels, Softmax, Weighted
 from gpclass.posteriors import GaussianPosterior
 
 from ..conftest import central_difference, relative_error
@@ -27,6 +27,12 @@ def _data(n, n_classes, seed=0):
 
 TIGHT = EP(tol=1e-9, max_iter=300)
 COUPLED = EP(tol=1e-9, max_iter=300, coupling="full")
+
+
+def _soft(n, n_classes):
+    return np.random.default_rng(n_classes).dirichlet(np.full(n_classes, 0.3), n)
+
+
 CASES = {
     "ep_gaussian": (TIGHT, Gaussian(0.3, 0.2, fixed=()), 1, KERNEL),
     "ep_binary": (TIGHT, Probit(0.3, 1.5, fixed="variance"), 1, KERNEL),
@@ -67,6 +73,15 @@ CASES = {
     "vb_three_bound": (VB(objective="bound"), MultinomialProbit(), 3, KERNEL),
     "vb_five": (VB(), MultinomialProbit(), 5, 30.0 * RBF([0.8, 1.9])),
     "vb_large_amplitude": (VB(), MultinomialProbit(), 3, 1000.0 * RBF(1.1)),
+    "vb_soft": (VB(), SoftLabels(base=MultinomialProbit(), proba=_soft(25, 3)), 3, KERNEL),
+    "vb_soft_five": (VB(), SoftLabels(base=MultinomialProbit(), proba=_soft(25, 5)), 5, KERNEL),
+    "vb_soft_binary": (VB(), SoftLabels(base=Probit(), proba=_soft(25, 2)), 1, KERNEL),
+    "laplace_soft": (
+        Laplace(),
+        Weighted(base=SoftLabels(base=Softmax(), proba=_soft(25, 4)), weights=np.linspace(0.3, 3.0, 25)),
+        4,
+        KERNEL,
+    ),
     "vb_per_class": (
         VB(),
         MultinomialProbit(),

@@ -562,3 +562,84 @@ def test_wine_beats_the_paper():
         log_proba = GPClassifier().fit(X[train], y[train]).predict_log_proba(X[test])
         scores.append(log_proba[np.arange(len(test)), y[test]].sum())
     assert np.mean(scores) > -10.16
+
+
+class TestSoftLabels:
+    @pytest.mark.parametrize("inference", ["vb", "laplace"])
+    def test_certain_ones_are_labels(self, iris, inference):
+        X, y, X_test, _ = iris
+        settings = {"kernel": 10.0 * RBF(1.0), "inference": inference, "hyper": "fixed"}
+        hard = GPClassifier(**settings).fit(X, y)
+        soft = GPClassifier(**settings).fit(X, np.eye(3)[y])
+        np.testing.assert_array_equal(soft.classes_, [0, 1, 2])
+        np.testing.assert_allclose(soft.predict_proba(X_test), hard.predict_proba(X_test), atol=1e-6)
+        np.testing.assert_allclose(soft.loo_proba_, hard.loo_proba_, atol=1e-6)
+
+    @pytest.mark.parametrize("inference", ["vb", "laplace"])
+    def test_a_soft_row_is_rows_in_these_proportions(self, iris, inference):
+        X, y, X_test, _ = iris
+        settings = {"kernel": 10.0 * RBF(1.0), "inference": inference, "hyper": "fixed", "calibration": None}
+        proba = 0.75 * np.eye(3)[y] + 0.25 * np.eye(3)[(y + 1) % 3]
+        soft = GPClassifier(**settings).fit(X, proba)
+        # The same rows twice, with weights for labels; a jitter keeps the doubled kernel matrix regular.
+        doubled = GPClassifier(**settings).fit(
+            np.concatenate([X, X + 1e-9]), np.concatenate([y, (y + 1) % 3]), np.repeat([0.75, 0.25], len(y))
+        )
+        np.testing.assert_allclose(soft.predict_proba(X_test), doubled.predict_proba(X_test), atol=1e-3)
+
+    def test_learning_and_calibration(self, iris):
+        X, y, X_test, y_test = iris
+        proba = 0.8 * np.eye(3)[y] + 0.2 / 3
+        names = pd.DataFrame(proba, columns=["setosa", "versicolor", "virginica"])
+        model = GPClassifier().fit(X, names)
+        assert model.predict(X_test[:1])[0] in {"setosa", "versicolor", "virginica"}
+        assert np.mean(model.predict(X_test) == names.columns[y_test]) > 0.9
+        # A teacher that is sure by 0.87 makes a pupil that is about as sure.
+        assert 0.75 < model.predict_proba(X).max(axis=1).mean() < 0.95
+
+    def test_two_classes(self, iris):
+        X, y, _, _ = iris
+        X, y = X[y < 2], y[y < 2]
+        proba = 0.9 * np.eye(2)[y] + 0.05
+        model = GPClassifier().fit(X, proba)
+        assert np.mean(model.predict(X) == y) > 0.95
+        assert model.posterior_.n_latent == 1
+
+    def test_class_weights_tilt_them(self, iris):
+        X, _, X_test, _ = iris
+        even = np.full((len(X), 3), 1.0 / 3.0)
+        settings = {"kernel": RBF(1.0), "hyper": "fixed", "calibration": None}
+        plain = GPClassifier(**settings).fit(X, even).predict_proba(X_test)
+        tilted = GPClassifier(**settings, class_weight={0: 5.0}).fit(X, even).predict_proba(X_test)
+        np.testing.assert_allclose(plain, 1.0 / 3.0, atol=1e-6)
+        assert np.all(tilted[:, 0] > 0.4)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda q: q * 0.7, r"sum to 1; got a sum of 0.7 in row 0 of a matrix \(70, 3\)"),
+            (lambda q: q - 0.1 * np.eye(3)[0] * (np.arange(70) == 3)[:, None], "in row 3"),
+            (lambda q: q[:50], "inconsistent numbers of samples"),
+            (lambda q: np.where(np.arange(70)[:, None] == 2, np.nan, q), "NaN"),
+            (
+                lambda q: q[:, [0, 1]] / q[:, [0, 1]].sum(axis=1, keepdims=True) * [[1.0, 1.0]] - [[2.0, -2.0]],
+                "negative",
+            ),
+        ],
+    )
+    def test_what_is_no_distribution_is_refused(self, iris, change, message):
+        X, y, _, _ = iris
+        with pytest.raises(ValueError, match=message):
+            GPClassifier().fit(X, change(0.9 * np.eye(3)[y] + 0.1 / 3))
+
+    @pytest.mark.parametrize("inference", ["ep", "gibbs"])
+    def test_engines_without_powers_say_so(self, iris, inference):
+        X, y, _, _ = iris
+        with pytest.raises(TypeError, match="takes no soft labels; use inference='vb' or 'laplace'"):
+            GPClassifier(inference=inference).fit(X, np.eye(3)[y])
+
+    def test_learned_label_noise_is_refused(self, iris):
+        X, y, _, _ = iris
+        likelihood = MultinomialProbit(label_noise=0.1, fixed=())
+        with pytest.raises(ValueError, match="soft labels learns kernel parameters only; fix label_noise"):
+            GPClassifier(likelihood=likelihood, inference="vb").fit(X, np.eye(3)[y])

@@ -104,4 +104,4 @@ class Model:
         if fit.loo is None:
             raise TypeError(f"{type(self.engine).__name__} gives no leave-one-out beliefs; use hyper='evidence'")
         _, likelihood = self.at(theta)
-        return likelihood.loo_score(self.y, *fit.loo), fit.state
+        return float(likelihood.loo_log_prob(self.y, *fit.loo).sum()), fit.state

@@ -7,6 +7,7 @@ from .logit import Logit
 from .multinomial_probit import MultinomialProbit
 from .ordered_probit import OrderedProbit
 from .probit import Probit
+from .soft_labels import SoftLabels
 from .softmax import Softmax
 from .weighted import Weighted
 
@@ -18,6 +19,7 @@ __all__ = [
     "NoisyLabels",
     "OrderedProbit",
     "Probit",
+    "SoftLabels",
     "Softmax",
     "Weighted",
 ]

@@ -97,11 +97,16 @@ class Likelihood(Parameterised):
         """Variance (n,) of the Gaussian noise between a row's latent value and its observation."""
         return np.full(n, float(getattr(self, "variance", 1.0)))
 
-    def loo_score(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> float:
-        """sum_n log E p(y_n | f_n) under leave-one-out beliefs, with or without covariances between classes."""
+    def loo_log_prob(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """log E p(y_n | f_n) (n,) under leave-one-out beliefs, with or without covariances between classes."""
         if cov.ndim == 2:
-            return float(np.sum(self.tilted(y, mean, cov)[0]))
-        return float(self.predict_log(mean, cov)[np.arange(len(y)), y].sum())
+            return self.tilted(y, mean, cov)[0]
+        return self.predict_log(mean, cov)[np.arange(len(y)), y]
+
+    @property
+    def bare(self) -> Likelihood:
+        """The likelihood of a new row: without what holds something for each training row."""
+        return self
 
     def take(self, rows: np.ndarray) -> Likelihood:
         """The likelihood of some of the training rows; only one that holds something for each row needs to know."""

@@ -38,13 +38,15 @@ class Weighted(Likelihood):
     def auxiliary_noise(self, n: int) -> np.ndarray:
         return self.base.auxiliary_noise(n) / self.weights
 
-    def loo_score(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> float:
-        if cov.ndim == 2:
-            return float(self.weights @ self.base.tilted(y, mean, cov)[0])
-        return float(self.weights @ self.base.predict_log(mean, cov)[np.arange(len(y)), y])
+    def loo_log_prob(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        return self.weights * self.base.loo_log_prob(y, mean, cov)
 
     def take(self, rows: np.ndarray) -> Weighted:
-        return replace(self, weights=self.weights[rows])
+        return replace(self, base=self.base.take(rows), weights=self.weights[rows])
+
+    @property
+    def bare(self) -> Likelihood:
+        return self.base.bare
 
     def unit_share(self, n: int) -> np.ndarray:
         # Leaving one row out leaves out one copy of it, or all of it where it counts less than once.

@@ -1,0 +1,54 @@
+"""Class labels as users give them: checked, hard or soft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.class_weight import compute_class_weight
+
+
+def refuse_mixed_labels(y: Any) -> None:
+    """NumPy would make strings of a list of numbers and strings, and cannot sort an object array of both."""
+    if not isinstance(y, (list, tuple)) and getattr(y, "dtype", None) != np.dtype(object):
+        return
+    labels = list(np.asarray(y, dtype=object).ravel())
+    missing = [i for i, label in enumerate(labels) if label is None or label != label]
+    if missing:
+        raise ValueError(f"expected a label in every row, got {labels[missing[0]]!r} in row {missing[0]}")
+    strings = [isinstance(label, str) for label in labels]
+    if any(strings) and not all(strings):
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise ValueError(f"expected labels of one type, got a mixture of {' and '.join(kinds)}")
+
+
+def is_soft(y: Any) -> bool:
+    """Whether the labels come as a matrix of probabilities and not one for each row."""
+    shape = np.shape(y)
+    return len(shape) == 2 and shape[1] >= 2
+
+
+def checked_proba(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Soft labels as (n, K) and the classes they are about."""
+    proba = check_array(y, dtype=np.float64, input_name="y")
+    sums = proba.sum(axis=1)
+    wrong = np.flatnonzero((proba.min(axis=1) < 0) | (np.abs(sums - 1.0) > 1e-6))
+    if len(wrong):
+        row = proba[wrong[0]]
+        fault = f"a negative entry {row.min():g}" if row.min() < 0 else f"a sum of {sums[wrong[0]]:g}"
+        raise ValueError(
+            f"expected labels (n,), or soft labels (n, n_classes) whose rows are probabilities that sum to 1; got "
+            f"{fault} in row {wrong[0]} of a matrix {proba.shape}"
+        )
+    classes = np.asarray(getattr(y, "columns", np.arange(proba.shape[1])))
+    if len(np.unique(classes)) < len(classes):
+        raise ValueError(f"expected soft labels with distinct column names, got {classes.tolist()}")
+    return proba / sums[:, None], classes
+
+
+def class_factors(class_weight: Any, classes: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """The weight of each class, as scikit-learn understands ``class_weight``."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return len(proba) / (len(classes) * np.maximum(proba.sum(axis=0), 1e-300))
+    return compute_class_weight(class_weight, classes=classes, y=classes)
