@@ -8,14 +8,16 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ._arviz import inference_data
 from ._estimator import GPEstimator, choose, untouched_on_failure
 from ._labels import checked_proba, class_factors, is_soft, refuse_mixed_labels
 from .calibration import Calibration, calibrate
 from .inference import EP, VB, Gibbs, Laplace
 from .inference.base import Engine, Fit
 from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, SoftLabels, Softmax
+from .posteriors import MixturePosterior
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 LIKELIHOODS = {
@@ -84,6 +86,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         Probabilities of each training row's labels without its own label; NaN for rows of weight 0.
     relevance_ : (n_features,) inverse squared length-scales
     hyper_, info_ : how learning and inference went (evaluations, convergence, bound after each iteration)
+    idata_ : draws of "gibbs" as ArviZ InferenceData (needs ``pip install gpclass[mcmc]``)
     n_iter_ : int, iterations of the engine
     n_features_in_, feature_names_in_ : as in scikit-learn
 
@@ -235,6 +238,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         if likelihood.n_latent(n_classes) == 1 and likelihood.n_outcomes(1) != n_classes:
             raise ValueError(f"{type(likelihood).__name__} is for {likelihood.n_outcomes(1)} classes, got {n_classes}")
         return likelihood
+
+    @property
+    def idata_(self) -> Any:
+        """The draws of "gibbs" as ArviZ InferenceData: ``f`` (chain, draw, row, label), latent values at the training
+        rows (``row`` counts those of positive weight)."""
+        check_is_fitted(self)
+        if not isinstance(self.posterior_, MixturePosterior):
+            raise AttributeError("idata_ holds draws; fit with inference='gibbs' to have some")
+        return inference_data(self.posterior_.draws.latent, self.classes_)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``."""

@@ -14,11 +14,11 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gpclass import GPClassifier, _estimator, posteriors
+from gpclass import GPClassifier, _arviz, _estimator, posteriors
 from gpclass.classifier import LIKELIHOODS, best_engine
 from gpclass.datasets import make_rings
 from gpclass.hyper import Evidence
-from gpclass.inference import EP, VB, Laplace
+from gpclass.inference import EP, VB, Gibbs, Laplace
 from gpclass.kernels import RBF, Linear, PerClass, Polynomial, Precomputed, View, White
 from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit
 
@@ -621,10 +621,7 @@ class TestSoftLabels:
             (lambda q: q - 0.1 * np.eye(3)[0] * (np.arange(70) == 3)[:, None], "in row 3"),
             (lambda q: q[:50], "inconsistent numbers of samples"),
             (lambda q: np.where(np.arange(70)[:, None] == 2, np.nan, q), "NaN"),
-            (
-                lambda q: q[:, [0, 1]] / q[:, [0, 1]].sum(axis=1, keepdims=True) * [[1.0, 1.0]] - [[2.0, -2.0]],
-                "negative",
-            ),
+            (lambda q: np.add(q, [[-2.0, 2.0, 0.0]]), "a negative entry -1.0"),
         ],
     )
     def test_what_is_no_distribution_is_refused(self, iris, change, message):
@@ -643,3 +640,30 @@ class TestSoftLabels:
         likelihood = MultinomialProbit(label_noise=0.1, fixed=())
         with pytest.raises(ValueError, match="soft labels learns kernel parameters only; fix label_noise"):
             GPClassifier(likelihood=likelihood, inference="vb").fit(X, np.eye(3)[y])
+
+
+class TestDraws:
+    def test_go_to_arviz(self, iris):
+        X, y, _, _ = iris
+        sampler = Gibbs(n_draws=200, burn_in=300, thin=8, n_chains=2)
+        model = GPClassifier(1.0 * RBF(1.0), inference=sampler, hyper="fixed").fit(X, np.array(["a", "b", "c"])[y])
+        f = model.idata_.posterior["f"]
+        assert dict(f.sizes) == {"chain": 2, "draw": 200, "row": 70, "label": 3}
+        assert list(f.coords["label"].values) == ["a", "b", "c"]
+        np.testing.assert_allclose(f.mean(["chain", "draw"]), model.latent(X).mean, atol=1.0)
+        assert 0 < model.info_.n_effective <= 400
+
+    def test_without_arviz_the_hint_says_what_to_install(self, iris, monkeypatch):
+        X, y, _, _ = iris
+        monkeypatch.setattr(_arviz, "find_spec", lambda name: None)
+        sampler = Gibbs(n_draws=8, burn_in=2, thin=1, n_chains=2)
+        with pytest.warns(ConvergenceWarning, match="have not mixed"):
+            model = GPClassifier(4.0 * RBF(1.0), inference=sampler, hyper="fixed").fit(X, y)
+        assert model.info_.n_effective is None
+        with pytest.raises(ImportError, match=r"pip install 'gpclass\[mcmc\]'"):
+            model.idata_  # noqa: B018
+
+    def test_other_engines_have_none(self, iris):
+        X, y, _, _ = iris
+        model = GPClassifier(4.0 * RBF(1.0), hyper="fixed").fit(X, y)
+        assert not hasattr(model, "idata_")

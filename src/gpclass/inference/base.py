@@ -26,13 +26,15 @@ LARGEST_VARIANCE = 1e10
 
 class Info(NamedTuple):
     """How the computation went: steps taken, whether it converged, the bound or evidence after each, and how many
-    updates were skipped because a cavity was no distribution (EP), and R-hat (sampling)."""
+    updates were skipped because a cavity was no distribution (EP); of sampling the largest R-hat and, where ArviZ is
+    installed, the smallest effective sample size."""
 
     n_iter: int
     converged: bool
     trace: tuple[float, ...] = ()
     n_skipped: int = 0
     r_hat: float | None = None
+    n_effective: float | None = None
 
 
 class Weights(NamedTuple):

@@ -17,6 +17,7 @@ from joblib import Parallel, delayed
 from scipy.special import logsumexp
 
 from .. import cone_draws, linalg
+from .._arviz import effective_sample_size
 from ..likelihoods import Likelihood, MultinomialProbit, Probit
 from .base import Fit, Info, Weights, check_prior, require, threads_suited_to_size
 from .coupling import Coupled
@@ -25,11 +26,13 @@ from .vb import VB
 
 
 class Draws(NamedTuple):
-    """Posterior draws of alpha = (I + K)^-1 y, (chains, draws, n, C), and what all draws share."""
+    """Posterior draws of alpha = (I + K)^-1 y, (chains, draws, n, C), what all draws share, and the latent values at
+    the training rows that were drawn with them, shaped as alpha."""
 
     alpha: np.ndarray
     root: np.ndarray
     chol: np.ndarray
+    latent: np.ndarray
 
     def flat(self) -> list[Weights]:
         """One Gaussian for each draw."""
@@ -104,8 +107,13 @@ class Gibbs:
         visible = chains - chains.mean(axis=-1, keepdims=True) if n_latent > 1 else chains
         r_hat = float(np.max(split_r_hat(visible)))
         evidence = importance_evidence(K, y, likelihood, n_latent, np.random.default_rng(self.random_state))
-        info = Info(self.n_draws * self.thin + self.burn_in, r_hat < 1.1, r_hat=r_hat)
-        return Fit(Draws(np.stack(alphas), np.ones(n), chol), evidence, evidence, info, state=chains)
+        info = Info(
+            self.n_draws * self.thin + self.burn_in,
+            r_hat < 1.1,
+            r_hat=r_hat,
+            n_effective=effective_sample_size(visible),
+        )
+        return Fit(Draws(np.stack(alphas), np.ones(n), chol, chains), evidence, evidence, info)
 
     def _chain(
         self,
