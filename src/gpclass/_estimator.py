@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .hyper import Evidence, Fixed, Learned, LeaveOneOut, Model
 from .inference.base import Engine, Fit
-from .kernels import RBF, Kernel, PerClass, from_sklearn
+from .kernels import RBF, Kernel, PerClass, Scaled, from_sklearn
 from .likelihoods import Likelihood, Weighted
 from .posteriors import Latent, make_posterior
 from .priors import Normal
@@ -115,7 +115,9 @@ def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.ran
     """
     kernel, likelihood = model.at(learned.theta)
     scale = np.full(model.X.shape[1], kernel.params["length_scale"])
-    relevant = replace(model, kernel=kernel.params["variance"] * RBF(scale), likelihood=likelihood)
+    assert isinstance(kernel, Scaled)
+    shape = replace(kernel.kernel, length_scale=scale)  # type: ignore[call-arg]
+    relevant = replace(model, kernel=replace(kernel, kernel=shape), likelihood=likelihood)
     found = replace(hyper, prior=Normal(sd=0.5))(relevant, rng)
     few = hyper.max_rows or len(model.y)
     gain = relevant.thinned(few).loo_score(found.theta)[0] - model.thinned(few).loo_score(learned.theta)[0]
@@ -158,10 +160,14 @@ class GPEstimator(BaseEstimator):
     # ---- fitting ------------------------------------------------------------------------------------
 
     def _start_kernel(self, n_features: int) -> Kernel:
-        """The kernel to start from; without one, amplitude * RBF on standardised inputs (see also _try_relevances)."""
+        """The kernel to start from (see also _try_relevances for the default one)."""
         if self.kernel is None:
-            return self._start_variance * RBF(np.sqrt(n_features))
+            return self._start_variance * self._default_shape(np.sqrt(n_features))
         return from_sklearn(self.kernel)
+
+    def _default_shape(self, length_scale: float) -> Kernel:
+        """The default kernel but for its amplitude, for standardised inputs."""
+        return RBF(length_scale)
 
     def _settle_scale(self, X: np.ndarray, weights: np.ndarray | None) -> None:
         """Means and standard deviations of the inputs, or 0 and 1 when they are to be taken as they come."""

@@ -70,7 +70,7 @@ class Landscape:
         # Sigma as a matrix: conjugate gradients apply it often, and one product beats two solves.
         self.Sigma = (np.eye(len(y)) - linalg.inverse(self.chol)) / root[:, None] / root
         identity = np.eye(n_latent) / self.noise[:, None, None]
-        self._preconditioner = Preconditioner(self.smooth, identity, 150)
+        self._preconditioner = Preconditioner(self.smooth, identity, 60)
 
     @property
     def log_det(self) -> float:
