@@ -25,8 +25,10 @@ def refuse_mixed_labels(y: Any) -> None:
 
 def is_soft(y: Any) -> bool:
     """Whether the labels come as a matrix of probabilities and not one for each row."""
-    shape = np.shape(y)
-    return len(shape) == 2 and shape[1] >= 2
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, (list, tuple)):
+        shape = np.shape(np.asarray(y, dtype=object))
+    return shape is not None and len(shape) == 2 and shape[1] >= 2
 
 
 def checked_proba(y: Any) -> tuple[np.ndarray, np.ndarray]:

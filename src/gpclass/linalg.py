@@ -13,10 +13,11 @@ from threading import Lock, local
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, lapack, solve_triangular
+from scipy.linalg import LinAlgError, blas, lapack
 from threadpoolctl import ThreadpoolController
 
-from ._numba import n_threads
+from . import _lapack
+from ._numba import jit, n_threads
 
 #: Relative to the mean of the diagonal. The first that factorises is used.
 JITTER_LADDER = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
@@ -90,14 +91,25 @@ def cholesky(A: np.ndarray) -> np.ndarray:
         work = np.array(A.T, dtype=float, order="F")
         if jitter:
             work[np.diag_indices_from(work)] += jitter * scale
-        L, info = lapack.dpotrf(work, lower=1, clean=1, overwrite_a=1)
-        if info == 0:
-            return L
+        if _lapack.factorise(work):
+            clear_upper(work.T)
+            return work
     smallest = np.linalg.eigvalsh(A)[0]
     raise LinAlgError(
         f"expected a positive definite matrix, got one with smallest eigenvalue {smallest:.6g} "
         f"and mean diagonal {scale:.6g}; jitter of {JITTER_LADDER[-1]:g} of the diagonal did not mend it"
     )
+
+
+def cholesky_in_place(A: np.ndarray) -> None:
+    """A, in LAPACK's order, becomes its lower factor; with jitter if it must."""
+    diagonal = np.diag(A).copy()
+    if _lapack.factorise(A):
+        clear_upper(A.T)
+    else:
+        # The upper triangle still has the matrix.
+        full = np.triu(A, 1)
+        A[...] = cholesky(full + full.T + np.diag(diagonal))
 
 
 def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -112,7 +124,14 @@ def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def half_solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:
     """L^-1 B for one factor."""
-    return solve_triangular(L, B, lower=True, check_finite=False)
+    solution = np.array(B.reshape(len(L), -1), dtype=float, order="F")
+    half_solve_in_place(L, solution)
+    return solution.reshape(B.shape)
+
+
+def half_solve_in_place(L: np.ndarray, B: np.ndarray) -> None:
+    """L^-1 B for one factor, in the place of B, which has LAPACK's order."""
+    _lapack.solve_triangle(np.asfortranarray(L), B)
 
 
 def gram(V: np.ndarray) -> np.ndarray:
@@ -121,15 +140,22 @@ def gram(V: np.ndarray) -> np.ndarray:
     return upper + np.triu(upper, 1).T
 
 
-def inverse(L: np.ndarray) -> np.ndarray:
-    """(L L')^-1 as a full symmetric matrix."""
+def inverse(L: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """(L L')^-1 as a full symmetric matrix; into ``out``, which has LAPACK's order, where that is given."""
     if L.ndim == 3:
         return np.stack([inverse(factor) for factor in L])
-    lower, info = lapack.dpotri(L, lower=1)
-    if info != 0:
-        raise LinAlgError(f"dpotri: the factor has a zero at position {info}")
-    full = np.tril(lower)
-    return full + np.tril(full, -1).T
+    full = np.empty(L.shape, order="F") if out is None else out
+    full[...] = L
+    _lapack.invert_factored(full)
+    mirror_upper(full.T)
+    return full
+
+
+def inverse_factor(L: np.ndarray) -> np.ndarray:
+    """L^-1 for one factor."""
+    lower = np.array(L, order="F")
+    _lapack.invert_triangle(lower)
+    return lower
 
 
 def log_det(L: np.ndarray) -> float | np.ndarray:
@@ -140,3 +166,23 @@ def log_det(L: np.ndarray) -> float | np.ndarray:
 def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A B, column c by column c where A is a stack."""
     return A @ B if A.ndim == 2 else np.einsum("cij,jc->ic", A, B)
+
+
+@jit
+def clear_upper(A):
+    """Zero below the diagonal of A in C order, which is above it in LAPACK's."""
+    n = len(A)
+    for i in range(n):
+        for j in range(i):
+            A[i, j] = 0.0
+
+
+@jit
+def mirror_upper(A):
+    """The upper triangle copied to the lower one, block by block."""
+    n, block = len(A), 64
+    for top in range(0, n, block):
+        for left in range(0, top + 1, block):
+            for i in range(top, min(top + block, n)):
+                for j in range(left, min(left + block, i)):
+                    A[i, j] = A[j, i]

@@ -71,7 +71,7 @@ class GaussianPosterior:
                 own.append(np.maximum(variance - np.einsum("ij,ij->j", V, V), 1e-12 * variance))
                 if coupled:
                     between.append(self._shared(V, c))
-            cov[rows] = add_coupling(own, between) if coupled else np.stack(own, axis=1)
+            cov[rows] = add_coupling(own, np.stack(between)) if coupled else np.stack(own, axis=1)
         return Latent(mean, cov)
 
     def _shared(self, V: np.ndarray, c: int) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from ..likelihoods import Likelihood
 from .anderson import Anderson
 from .base import Fit, Info
-from .coupling import Coupled
+from .coupling import Coupled, Room
 
 #: Curvatures stay above this: a class that does not matter for a row still needs a root.
 _FLOOR = 1e-100
@@ -50,11 +50,12 @@ def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: in
     else:
         # A little curvature everywhere: the prior, to all purposes, and no division by zero.
         sites = CoupledSites(np.full((n, C), 1e-8 / np.max(np.diagonal(K, axis1=-2, axis2=-1))), np.zeros((n, C)))
-    state = _refresh(K, sites)
+    room = Room(n, C)
+    state = _refresh(K, sites, room)
     walk = Anderson(mixing=engine.damping)
     trace: list[float] = []
     converged, n_skipped = False, 0
-    best, smallest = state, np.inf
+    best, smallest = sites, np.inf
     for _ in range(engine.max_iter):
         log_z, d, location = likelihood.site(y, state.cavity_mean, state.cavity_cov)
         trace.append(_log_evidence(state, log_z))
@@ -66,19 +67,19 @@ def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: in
         weights = np.stack([state.spread**2, state.spread])
         previous = state.cavity_mean
         d, location = walk.step(current, residual, weights)
-        state = _refresh(K, CoupledSites(np.maximum(d, _FLOOR), location))
+        state = _refresh(K, CoupledSites(np.maximum(d, _FLOOR), location), room)
         noise = np.sqrt(1.0 + np.einsum("ncc->nc", state.cavity_cov))
         moved = np.max(np.abs(state.cavity_mean - previous) / noise)
         unrest = max(float(moved), float(np.max(np.abs(residual * weights))))
         if unrest < smallest:
-            best, smallest = state, unrest
+            best, smallest = state.sites, unrest
         if unrest < engine.tol:
             converged = True
             break
         if unrest > 20.0 * smallest:
             walk.restart(max(0.5 * walk.mixing, 0.05))
     if not converged:
-        state = best
+        state = _refresh(K, best, room)
     log_z = likelihood.site(y, state.cavity_mean, state.cavity_cov)[0]
     log_evidence = _log_evidence(state, log_z)
     trace.append(log_evidence)
@@ -93,9 +94,9 @@ def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: in
     )
 
 
-def _refresh(K: np.ndarray, sites: CoupledSites) -> _State:
+def _refresh(K: np.ndarray, sites: CoupledSites, room: Room) -> _State:
     d, location = sites
-    posterior = Coupled(K, d)
+    posterior = Coupled(K, d, room)
     mean = posterior.apply(location)
     # alpha = K^-1 mean = location - T mean
     total = d.sum(axis=1, keepdims=True)

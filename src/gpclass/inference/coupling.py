@@ -14,30 +14,46 @@ from functools import reduce
 import numpy as np
 
 from .. import linalg
+from .._numba import jit, over_rows
 from .base import Weights, class_matrix
 
 
-class Coupled:
-    """(K^-1 + W)^-1 for one prior covariance and one set of curvatures d (n, C)."""
+class Room:
+    """Memory for C factors, their inverses and one more matrix each; fresh memory costs as much as a factorisation."""
 
-    def __init__(self, K: np.ndarray, d: np.ndarray) -> None:
+    def __init__(self, n: int, n_latent: int) -> None:
+        # Every matrix in the order of LAPACK, which then works in place.
+        blocks = (np.empty((n, n, n_latent), order="F") for _ in range(3))
+        self.chol, self.inverse, self.spare = (block.transpose(2, 0, 1) for block in blocks)
+
+
+class Coupled:
+    """(K^-1 + W)^-1 for one prior covariance and one set of curvatures d (n, C).
+
+    Takes its matrices' memory from ``room`` where that is given, so that a Coupled made there before is lost.
+    """
+
+    def __init__(self, K: np.ndarray, d: np.ndarray, room: Room | None = None) -> None:
         self.K = K
         self.n_latent = d.shape[1]
         self.root_d = np.sqrt(d)
         self.rho = d / d.sum(axis=1, keepdims=True)
         self.root_rho = np.sqrt(self.rho)
-        n = len(d)
-        self.chol, self.inverse = np.empty((2, self.n_latent, n, n))
+        self._room = Room(*d.shape) if room is None else room
+        self.chol, self.inverse = self._room.chol, self._room.inverse
         linalg.for_each_class(self._factorise, self.n_latent)
         if self.n_latent > 1:
-            scaled = (r[:, None] * B * r for r, B in zip(self.root_rho.T, self.inverse, strict=True))
-            self.coupling = linalg.cholesky(reduce(np.add, scaled))
+            M = np.zeros(self.chol.shape[1:])
+            over_rows(_add_scaled, len(d), 3.0 * d.size, self.inverse.transpose(0, 2, 1), self.root_rho, M)
+            self.coupling = linalg.cholesky(M)
 
     def _factorise(self, c: int) -> None:
-        B = self.root_d[:, c, None] * class_matrix(self.K, c) * self.root_d[:, c]
+        B, root = self.chol[c], self.root_d[:, c]
+        np.multiply(class_matrix(self.K, c).T, root, out=B)
+        B *= root[:, None]
         B[np.diag_indices(len(B))] += 1.0
-        self.chol[c] = linalg.cholesky(B)
-        self.inverse[c] = linalg.inverse(self.chol[c])
+        linalg.cholesky_in_place(B)
+        linalg.inverse(B, out=self.inverse[c])
 
     @property
     def log_det(self) -> float:
@@ -84,16 +100,38 @@ class Coupled:
     def marginals(self) -> np.ndarray:
         """Posterior covariances (n, C, C) between the latent functions at each training row."""
 
-        def one(c: int) -> tuple[np.ndarray, np.ndarray | None]:
-            scaled = self.root_d[:, c, None] * class_matrix(self.K, c)
-            Q = self.inverse[c] @ scaled
-            own = np.diag(class_matrix(self.K, c)) - np.einsum("kn,kn->n", scaled, Q)
-            if self.n_latent == 1:
-                return own, None
-            return own, linalg.half_solve(self.coupling, self.root_rho[:, c, None] * Q)
+        shared = self._room.spare
 
-        own, shared = zip(*linalg.for_each_class(one, self.n_latent), strict=True)
-        return add_coupling(own, shared if self.n_latent > 1 else ())
+        def one(c: int) -> np.ndarray:
+            own, Q = self._settled(c, shared[c])
+            if self.n_latent > 1:
+                Q *= self.root_rho[:, c, None]
+                linalg.half_solve_in_place(self.coupling, Q)
+            return own
+
+        own = linalg.for_each_class(one, self.n_latent)
+        return add_coupling(own, shared if self.n_latent > 1 else None)
+
+    def _settled(self, c: int, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Variances at the training rows without coupling, and Q = B_c^-1 D_c^1/2 K_c, in the memory given.
+
+        As B = I + D^1/2 K D^1/2, Q = (I - B^-1) D^-1/2 and the variances are (1 - diag B^-1) / d: no product of
+        matrices. Where d is so small that these differences have no digits left, the rows are taken the long way.
+        """
+        K, root = class_matrix(self.K, c), self.root_d[:, c]
+        prior = np.diag(K)
+        weak = np.flatnonzero(root**2 * prior < 1e-7)
+        safe = root.copy()
+        safe[weak] = 1.0
+        np.divide(self.inverse[c], -safe, out=Q)
+        diagonal = np.diag_indices(len(Q))
+        Q[diagonal] += 1.0 / safe
+        own = Q[diagonal] / safe
+        if len(weak):
+            scaled = root[:, None] * K[:, weak]
+            Q[:, weak] = self.inverse[c] @ scaled
+            own[weak] = prior[weak] - np.einsum("kn,kn->n", scaled, Q[:, weak])
+        return own, Q
 
     def draws(self, mean: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Draws (n_samples, n, C) from N(mean, (K^-1 + W)^-1)."""
@@ -101,11 +139,9 @@ class Coupled:
         out = np.empty((n_samples, n, self.n_latent))
         common = rng.standard_normal((n_samples, n))
         for c in range(self.n_latent):
-            own = class_matrix(self.K, c)
-            scaled = self.root_d[:, c, None] * own
-            Q = self.inverse[c] @ scaled
+            own, (_, Q) = class_matrix(self.K, c), self._settled(c, self._room.spare[c])
             # What is the latent function's own, and what it shares with the others (``marginals`` has the same split).
-            root = linalg.cholesky(own - scaled.T @ Q)
+            root = linalg.cholesky(own - (self.root_d[:, c, None] * own).T @ Q)
             out[:, :, c] = mean[:, c] + rng.standard_normal((n_samples, n)) @ root.T
             if self.n_latent > 1:
                 out[:, :, c] += common @ linalg.half_solve(self.coupling, self.root_rho[:, c, None] * Q)
@@ -117,15 +153,38 @@ class Coupled:
         return Weights(alpha, self.root_d, self.chol, coupling, self.root_rho)
 
 
-def add_coupling(own: Sequence[np.ndarray], shared: Sequence[np.ndarray]) -> np.ndarray:
-    """diag(own) + what the coupling adds between classes, one C x C matrix for each row."""
-    C = len(own)
-    covariance = np.zeros((len(own[0]), C, C))
-    for a in range(C):
-        covariance[:, a, a] = own[a]
-        for b in range(a + 1 if len(shared) else 0):
-            added = np.einsum("kn,kn->n", shared[a], shared[b])
-            covariance[:, a, b] += added
-            if a != b:
-                covariance[:, b, a] += added
+def add_coupling(own: Sequence[np.ndarray], shared: np.ndarray | None) -> np.ndarray:
+    """diag(own) + sum_k shared[a, k] shared[b, k] between classes a and b, one C x C matrix for each row."""
+    C, n = len(own), len(own[0])
+    covariance = np.zeros((n, C, C))
+    if shared is not None:
+        along = np.ascontiguousarray(shared.transpose(0, 2, 1))  # no copy for matrices in LAPACK's order
+        over_rows(_add_products, n, 0.5 * C * C * shared.shape[1], along, covariance)
+    for c in range(C):
+        covariance[:, c, c] += own[c]
     return covariance
+
+
+@jit
+def _add_products(start, stop, shared, out):
+    """``shared`` comes with rows and columns exchanged, so that the inner loop runs along memory."""
+    C, _, size = shared.shape
+    for n in range(start, stop):
+        for a in range(C):
+            for b in range(a + 1):
+                total = 0.0
+                for k in range(size):
+                    total += shared[a, n, k] * shared[b, n, k]
+                out[n, a, b] += total
+                if a != b:
+                    out[n, b, a] += total
+
+
+@jit
+def _add_scaled(start, stop, matrices, roots, out):
+    """out += sum_c R_c A_c R_c for rows start to stop."""
+    C, n, _ = matrices.shape
+    for c in range(C):
+        for i in range(start, stop):
+            for j in range(n):
+                out[i, j] += roots[i, c] * roots[j, c] * matrices[c, i, j]

@@ -1,4 +1,7 @@
-"""Expectation propagation, jointly over all classes, with site approximations that are independent between classes.
+"""Expectation propagation, jointly over all classes.
+
+Sites that couple the classes are in ``coupled_ep``. Here they are independent between classes: for likelihoods with one
+latent function, for labels with noise, and when asked for.
 
 Every row n and latent function c has a Gaussian site with precision tau_nc and location nu_nc = tau_nc * mean_nc. A
 sweep takes each site out (the cavity), matches the first two moments of cavity times likelihood, and puts the
@@ -18,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from .. import linalg
 from ..likelihoods import Likelihood
@@ -71,8 +73,9 @@ class EP:
     max_iter : int
         Limit on sweeps.
     coupling : "auto", "none" or "full"
-        Whether sites have covariances between classes. "full" needs a likelihood with a ``site`` (MultinomialProbit,
-        Softmax) and one factorisation more; "auto" is "full" for Softmax only.
+        Whether sites have covariances between classes. "full" (``coupled_ep``) needs a likelihood with a ``site``:
+        MultinomialProbit without label noise, or Softmax. A sweep then costs more, and far fewer are needed; evidence,
+        predictions and leave-one-out beliefs are closer to the truth. "auto" is "full" wherever that works.
     """
 
     damping: float = 0.8
@@ -97,8 +100,7 @@ class EP:
             return False
         if self.coupling == "full" and not likelihood.provides("site"):
             raise TypeError(f"EP(coupling='full') needs a likelihood with site; {type(likelihood).__name__} has none")
-        # Without one-dimensional moments of its own (Softmax) a likelihood is better served by coupled sites.
-        return self.coupling == "full" or (likelihood.provides("site") and not likelihood.provides("tilted"))
+        return likelihood.provides("site")
 
     @threads_suited_to_size
     def __call__(
@@ -181,7 +183,7 @@ def _refresh(K: np.ndarray, sites: Sites) -> _State:
         B *= r[:, None]
         B[np.diag_indices(n)] += 1.0
         L = linalg.cholesky(B)
-        inverse_factor, _ = lapack.dtrtri(L, lower=1)
+        inverse_factor = linalg.inverse_factor(L)
         # Sigma = T^-1 - T^-1/2 B^-1 T^-1/2, so its diagonal is (1 - diag B^-1) / tau, with diag B^-1 from L^-1.
         settled = np.einsum("kn,kn->n", inverse_factor, inverse_factor)
         variance = (1.0 - settled) / sites.precision[:, c]

@@ -29,7 +29,7 @@ class Laplace:
         Limit on Newton steps.
     """
 
-    tol: float = 1e-5
+    tol: float = 1e-6
     max_iter: int = 200
 
     needs: ClassVar = ("derivatives", "curvature")

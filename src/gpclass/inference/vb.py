@@ -49,7 +49,7 @@ class VB:
 
     objective: str = "laplace"
     solver: str = "newton"
-    tol: float = 1e-5
+    tol: float = 1e-6
     max_iter: int = 200
 
     needs: ClassVar = ("augment", "derivatives", "curvature")
