@@ -24,6 +24,7 @@ engines = {
     "Gibbs": Gibbs(n_draws=400, thin=10, burn_in=2000, n_chains=2),
     "VB": VB(),
     "EP": EP(),
+    "EP, independent sites": EP(coupling="none"),
     "Laplace": Laplace(),
 }
 distances: dict[str, list[float]] = {name: [] for name in engines if name != "Gibbs"}

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import kernels as sk
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -667,3 +667,14 @@ class TestDraws:
         X, y, _, _ = iris
         model = GPClassifier(4.0 * RBF(1.0), hyper="fixed").fit(X, y)
         assert not hasattr(model, "idata_")
+
+
+def test_digits_by_propagation_with_calibration():
+    # The first split of the slow test of the same name; without calibration the loss is above 0.2.
+    X, y = load_digits(return_X_y=True)
+    X = X / 16
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[:400], order[400:1100]
+    model = GPClassifier(100.0 * RBF(10**0.5), inference="ep", hyper="fixed").fit(X[train], y[train])
+    assert -np.mean(model.predict_log_proba(X[test])[np.arange(700), y[test]]) <= 0.14
+    assert model.calibration_.mean_scale > 1.5
