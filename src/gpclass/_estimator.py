@@ -284,7 +284,7 @@ class GPEstimator(BaseEstimator):
         -------
         Latent
             ``mean`` (m, C) and ``cov``: variances (m, C), covariances between latent functions (m, C, C) from an engine
-            that couples them (Laplace), or (C, m, m) with ``full_cov=True``. C is the number of
+            that couples them (EP, Laplace), or (C, m, m) with ``full_cov=True``. C is the number of
             classes, or 1 for two classes and for regression.
         """
         X = self._checked(X)

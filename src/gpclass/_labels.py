@@ -14,9 +14,10 @@ def refuse_mixed_labels(y: Any) -> None:
     if not isinstance(y, (list, tuple)) and getattr(y, "dtype", None) != np.dtype(object):
         return
     labels = list(np.asarray(y, dtype=object).ravel())
-    missing = [i for i, label in enumerate(labels) if label is None or label != label]
+    missing = [i for i, label in enumerate(labels) if label is None or str(label) in ("nan", "<NA>", "NaT")]
     if missing:
-        raise ValueError(f"expected a label in every row, got {labels[missing[0]]!r} in row {missing[0]}")
+        row = missing[0] * np.shape(y)[0] // len(labels)
+        raise ValueError(f"expected a label in every row, got {labels[missing[0]]!r} in row {row}")
     strings = [isinstance(label, str) for label in labels]
     if any(strings) and not all(strings):
         kinds = sorted({type(label).__name__ for label in labels})
@@ -46,11 +47,16 @@ def checked_proba(y: Any) -> tuple[np.ndarray, np.ndarray]:
     classes = np.asarray(getattr(y, "columns", np.arange(proba.shape[1])))
     if len(np.unique(classes)) < len(classes):
         raise ValueError(f"expected soft labels with distinct column names, got {classes.tolist()}")
-    return proba / sums[:, None], classes
+    order = np.argsort(classes)
+    return (proba / sums[:, None])[:, order], classes[order]
 
 
 def class_factors(class_weight: Any, classes: np.ndarray, proba: np.ndarray) -> np.ndarray:
     """The weight of each class, as scikit-learn understands ``class_weight``."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         return len(proba) / (len(classes) * np.maximum(proba.sum(axis=0), 1e-300))
-    return compute_class_weight(class_weight, classes=classes, y=classes)
+    factors = compute_class_weight(class_weight, classes=classes, y=classes)
+    for label, factor in zip(classes.tolist(), factors.tolist(), strict=True):
+        if not (np.isfinite(factor) and factor >= 0):
+            raise ValueError(f"expected class weights that are finite and not negative, got {factor} for {label!r}")
+    return factors

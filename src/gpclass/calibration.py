@@ -60,11 +60,14 @@ def _coupled_slopes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same from the matching site with precision T: dlogZ/dm = g = (I + T V)^-1 (location - T m) and dlogZ/dV =
     (g g' - (I + T V)^-1 T) / 2."""
-    log_z, d, location = likelihood.site(y, m, V)
+    clean = likelihood.without_label_noise()
+    log_z, d, location = clean.site(y, m, V)
     C = m.shape[1]
     T = d[:, :, None] * (np.eye(C) - d[:, None, :] / d.sum(axis=1)[:, None, None])
     TV = T @ V
     pull = location - np.einsum("nij,nj->ni", T, m)
     g = np.linalg.solve(np.eye(C) + TV, pull[:, :, None])[:, :, 0]
     bend = np.einsum("nii->n", np.linalg.solve(np.eye(C) + TV, TV))
-    return log_z, np.stack([(g * m).sum(axis=1), 0.5 * (np.einsum("ni,nij,nj->n", g, V, g) - bend)])
+    slopes = np.stack([(g * m).sum(axis=1), 0.5 * (np.einsum("ni,nij,nj->n", g, V, g) - bend)])
+    log_mixed, share = likelihood.with_label_noise(log_z, C)
+    return log_mixed, share * slopes

@@ -54,9 +54,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : engine or str, default="auto"
-        "auto" is "vb" where the likelihood has Gaussian auxiliaries (probits), else "laplace", else "ep".
-        "vb" is the variational Bayes of GR06, "ep" joint expectation propagation, "laplace" Laplace's
-        method, "gibbs" sampling: slow, and the truth at the learned kernel parameters.
+        "auto" is "vb" where the likelihood has Gaussian auxiliaries (probits), else "laplace"; "ep" where the
+        likelihood has parameters to learn, label noise among them. "vb" is the variational Bayes of GR06, "ep" joint
+        expectation propagation, "laplace" Laplace's method, "gibbs" sampling: slow, and the truth at the learned
+        kernel parameters.
     hyper : "evidence", "loo", "fixed" or an object of ``gpclass.hyper``, default="evidence"
         Learn kernel parameters by maximum evidence, by leave-one-out predictions, or leave them alone.
     calibration : "loo" or None, default="loo"

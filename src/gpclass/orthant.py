@@ -26,7 +26,7 @@ _TOL = 1e-9
 _GUMBEL_MEAN, _GUMBEL_VARIANCE = 0.5772156649015329, pi * pi / 6.0
 #: The quadrature for a Gumbel factor: Gauss-Legendre panels between the points where the integrand fell by exp(-DROP),
 #: each as wide as so many local standard deviations.
-_DROP, _PANEL = 30.0, 2.5
+_DROP, _PANEL, _MOST_PANELS = 30.0, 2.5, 1000
 #: How much of the Gaussian that stands for u its correcting site may take away.
 _ALMOST_FLAT = 1.0 - 1e-7
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(10)
@@ -40,13 +40,16 @@ def _fallen(x, a, b, peak):
 
 @jit
 def _edge(mode, step, a, b, peak):
-    """Where the integrand has fallen by DROP, on the side of ``step``; doubling, then halving, to a few per cent."""
+    """Where the integrand has fallen by DROP, on the side of ``step``; doubling, then halving.
+
+    Left of the mode e^-x is a wall, far steeper than the width at the mode says: hence the many halvings.
+    """
     for _ in range(100):
         if _fallen(mode + step, a, b, peak):
             break
         step *= 2.0
     near = 0.0
-    for _ in range(6):
+    for _ in range(40):
         middle = 0.5 * (near + step)
         if _fallen(mode + middle, a, b, peak):
             step = middle
@@ -79,7 +82,9 @@ def _gumbel_factor(density, m, v):
     width = 1.0 / sqrt(a + e)
     low, high = _edge(mode, -width, a, b, peak), _edge(mode, width, a, b, peak)
     total, first, square, bend, shift, spread = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    while low < high:
+    for _ in range(_MOST_PANELS):
+        if low >= high:
+            break
         # The curvature a + e^-x is largest at the left end of a panel.
         half = 0.5 * min(_PANEL / sqrt(a + exp(-low)), high - low)
         for s in range(_NODES.size):

@@ -326,6 +326,57 @@ def test_propagation_that_does_not_settle_returns_its_best_state():
     assert short.log_evidence == pytest.approx(TIGHT(K, y, MultinomialProbit(), 5).log_evidence, abs=0.5)
 
 
+def test_coupled_propagation_at_large_amplitude_is_accurate():
+    # Predictions are k*' alpha with covariances of 1e5: every digit of alpha counts. Against a dense solution.
+    X, y = _data(40, 4)
+    kernel = 1e5 * RBF(3.0)
+    K = kernel(X)
+    fit = EP()(K, y, MultinomialProbit(), 4)
+    assert fit.info.converged
+    assert fit.info.n_iter < 100
+    d, location = fit.state
+    T = np.einsum("nc,cd,nm->cndm", d, np.eye(4), np.eye(40))
+    T -= np.einsum("nc,nd,nm->cndm", d / d.sum(axis=1, keepdims=True), d, np.eye(40))
+    T = T.reshape(160, 160)
+    prior = np.kron(np.eye(4), K)
+    dense = np.linalg.solve(np.eye(160) + T @ prior, location.T.ravel()).reshape(4, 40).T
+    X_new = np.random.default_rng(1).normal(size=(30, 2))
+    ours, expected = (kernel(X_new, X) @ alpha for alpha in (fit.weights.alpha, dense))
+    np.testing.assert_allclose(ours, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("engine", [EP(), EP(coupling="none"), VB(), Laplace()])
+def test_the_state_of_another_problem_is_no_start(engine):
+    X, y = _data(30, 3)
+    K, small = KERNEL(X), KERNEL(X[:20])
+    expected = engine(K, y, MultinomialProbit(), 3).log_evidence
+    for other in (EP(), EP(coupling="none"), VB()):
+        for state in (other(small, y[:20], MultinomialProbit(), 3).state, other(K, y, MultinomialProbit(), 3).state):
+            again = engine(K, y, MultinomialProbit(), 3, init=state)
+            assert again.log_evidence == pytest.approx(expected, abs=1e-3)
+
+
+def test_propagation_refuses_powers_of_a_likelihood():
+    X, y = _data(10, 2)
+    for likelihood in (
+        Weighted(base=Probit(), weights=np.full(10, 3.0)),
+        SoftLabels(base=Probit(), proba=np.full((10, 2), 0.5)),
+    ):
+        with pytest.raises(TypeError, match="EP takes no weights or soft labels"):
+            EP()(KERNEL(X), y, likelihood, 1)
+
+
+@pytest.mark.parametrize("likelihood", [MultinomialProbit(), Softmax()])
+@pytest.mark.parametrize("engine", [EP(), Laplace()])
+def test_a_row_without_prior_variance_and_coupled_classes(engine, likelihood):
+    X, y = _data(20, 3)
+    X[5] = 0.0
+    fit = engine(Linear()(X), y, likelihood, 3)
+    posterior = GaussianPosterior(Linear(), X, fit.weights)
+    proba = likelihood.predict(*posterior.latent(np.zeros((1, 2))))
+    np.testing.assert_allclose(proba, 1.0 / 3.0, atol=0.02)
+
+
 @pytest.mark.parametrize("engine", [EP(), EP(coupling="none"), VB(), Laplace()])
 def test_a_row_without_prior_variance(engine):
     X, y = _data(20, 3)

@@ -678,3 +678,39 @@ def test_digits_by_propagation_with_calibration():
     model = GPClassifier(100.0 * RBF(10**0.5), inference="ep", hyper="fixed").fit(X[train], y[train])
     assert -np.mean(model.predict_log_proba(X[test])[np.arange(700), y[test]]) <= 0.14
     assert model.calibration_.mean_scale > 1.5
+
+
+@pytest.mark.parametrize(("weight", "shown"), [(-1.0, "-1.0"), (np.nan, "nan"), (np.inf, "inf")])
+def test_class_weights_are_checked(iris, weight, shown):
+    X, y, _, _ = iris
+    with pytest.raises(ValueError, match=f"finite and not negative, got {shown} for 0"):
+        GPClassifier(class_weight={0: weight}).fit(X, y)
+
+
+def test_columns_of_soft_labels_are_sorted(iris):
+    X, y, X_test, _ = iris
+    proba = pd.DataFrame(0.8 * np.eye(3)[y] + 0.2 / 3, columns=["c", "a", "b"])
+    settings = {"kernel": 10.0 * RBF(1.0), "hyper": "fixed"}
+    model = GPClassifier(**settings).fit(X, proba)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    unsorted = GPClassifier(**settings).fit(X, proba.to_numpy())
+    np.testing.assert_allclose(model.predict_proba(X_test), unsorted.predict_proba(X_test)[:, [1, 2, 0]], atol=1e-9)
+
+
+def test_missing_labels_are_named_by_row(iris):
+    X = iris[0]
+    with pytest.raises(ValueError, match="got <NA> in row 2"):
+        GPClassifier().fit(X[:4], pd.Series([0, 1, pd.NA, 1]))
+    with pytest.raises(ValueError, match="got nan in row 1"):
+        GPClassifier().fit(X[:3], [[0.5, 0.5], [float("nan"), 1.0], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize("likelihood", ["multinomial_probit", "softmax"])
+def test_propagation_learns(iris, likelihood):
+    X, y, X_test, y_test = iris
+    model = GPClassifier(likelihood=likelihood, inference="ep").fit(X, y)
+    assert model.info_.converged
+    assert model.score(X_test, y_test) > 0.9
+    assert model.latent(X_test).cov.shape == (80, 3, 3)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X_test), model.predict_proba(X_test))

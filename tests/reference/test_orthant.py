@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
+from scipy.stats import norm, truncnorm
 
 from gpclass import cone, orthant
 from gpclass.likelihoods import Softmax
@@ -98,3 +99,23 @@ def test_few_classes_take_the_moments_of_the_softmax_by_quadrature(scale):
         assert log_z[n] == pytest.approx(np.log(weight.sum()), abs=0.005)
         np.testing.assert_allclose(centre, truth, atol=0.02 * np.sqrt(np.trace(spread)))
         np.testing.assert_allclose(ours, spread, atol=0.02 * np.trace(spread))
+
+
+@pytest.mark.parametrize(("m", "v"), [(1838.66, 9e4), (0.0, 1e6), (-500.0, 1e5)])
+def test_a_gumbel_factor_under_a_very_wide_belief(m, v):
+    # Far wider than the step, the factor is a step: P(x > step), and the moments of a truncated normal.
+    log_z, precision, location = orthant._gumbel_factor(False, m, v)
+    assert log_z == pytest.approx(norm.logcdf(m / np.sqrt(v)), abs=0.02)
+    spread = 1.0 / (1.0 / v + precision)
+    truncated = truncnorm(-m / np.sqrt(v), np.inf, loc=m, scale=np.sqrt(v))
+    assert spread == pytest.approx(truncated.var(), rel=0.02)
+    assert spread * (m / v + location) == pytest.approx(truncated.mean(), rel=0.02)
+
+
+@pytest.mark.parametrize("scale", [100.0, 1e4])
+def test_softmax_predictions_under_wide_beliefs(scale):
+    rng = np.random.default_rng(3)
+    mean, S = _softmax_rows(rng, 4, 3, scale)
+    draws = mean + np.einsum("nij,snj->sni", np.linalg.cholesky(S), rng.normal(size=(200_000, 4, 3)))
+    truth = softmax(draws, axis=2).mean(axis=0)
+    assert np.max(np.abs(np.exp(Softmax().predict_log(mean, S)) - truth)) < 0.02

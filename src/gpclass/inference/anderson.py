@@ -23,6 +23,7 @@ class Anderson:
         self._points: list[np.ndarray] = []
         self._residuals: list[np.ndarray] = []
         self._calls = 0
+        self._smallest = np.inf
 
     def step(self, x: np.ndarray, residual: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The next point; ``weights`` puts the entries of the residual on one scale."""
@@ -37,6 +38,9 @@ class Anderson:
         share = np.linalg.lstsq(scaled, (residual * weights).ravel(), rcond=1e-10)[0]
         return x - dx @ share + self.mixing * (residual - dr @ share)
 
-    def restart(self, mixing: float) -> None:
-        """Forget the history and go on more carefully."""
-        self._points, self._residuals, self._calls, self.mixing = [], [], 0, mixing
+    def watch(self, unrest: float) -> None:
+        """Told how far from settled each point is: start afresh, more carefully, where acceleration led astray."""
+        self._smallest = min(self._smallest, unrest)
+        if unrest > 20.0 * self._smallest and self._calls > self.warm_up:
+            self._points, self._residuals, self._calls, self._smallest = [], [], 0, np.inf
+            self.mixing = max(0.5 * self.mixing, 0.05)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import linalg
 from ..likelihoods import Likelihood
 from .anderson import Anderson
 from .base import Fit, Info
@@ -35,7 +36,7 @@ class _State(NamedTuple):
     posterior: Coupled
     alpha: np.ndarray
     mean: np.ndarray
-    spread: np.ndarray  # posterior standard deviations (n, C)
+    spread: np.ndarray  # posterior standard deviations (n, C) but for common shifts
     cavity_mean: np.ndarray
     cavity_cov: np.ndarray
     log_norm: np.ndarray  # log of the integral of cavity times site, (n,)
@@ -45,7 +46,7 @@ class _State(NamedTuple):
 def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: int, init: Any, gradient: bool) -> Fit:
     """``engine`` is an EP with its damping, tol and max_iter; the rest as for any engine."""
     n = len(y)
-    if isinstance(init, CoupledSites):
+    if isinstance(init, CoupledSites) and init.d.shape == (n, C):
         sites = init
     else:
         # A little curvature everywhere: the prior, to all purposes, and no division by zero.
@@ -68,7 +69,7 @@ def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: in
         previous = state.cavity_mean
         d, location = walk.step(current, residual, weights)
         state = _refresh(K, CoupledSites(np.maximum(d, _FLOOR), location), room)
-        noise = np.sqrt(1.0 + np.einsum("ncc->nc", state.cavity_cov))
+        noise = np.sqrt(1.0 + _visible(state.cavity_cov))
         moved = np.max(np.abs(state.cavity_mean - previous) / noise)
         unrest = max(float(moved), float(np.max(np.abs(residual * weights))))
         if unrest < smallest:
@@ -76,8 +77,7 @@ def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: in
         if unrest < engine.tol:
             converged = True
             break
-        if unrest > 20.0 * smallest:
-            walk.restart(max(0.5 * walk.mixing, 0.05))
+        walk.watch(unrest)
     if not converged:
         state = _refresh(K, best, room)
     log_z = likelihood.site(y, state.cavity_mean, state.cavity_cov)[0]
@@ -97,10 +97,11 @@ def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: in
 def _refresh(K: np.ndarray, sites: CoupledSites, room: Room) -> _State:
     d, location = sites
     posterior = Coupled(K, d, room)
-    mean = posterior.apply(location)
-    # alpha = K^-1 mean = location - T mean
+    alpha = posterior.alpha(location)
+    # At large amplitudes predictions k*' alpha need every digit of alpha: one step of refinement.
+    alpha += posterior.alpha(location - alpha - posterior.times_precision(linalg.product(K, alpha)))
+    mean = linalg.product(K, alpha)
     total = d.sum(axis=1, keepdims=True)
-    alpha = location - d * (mean - (d * mean).sum(axis=1, keepdims=True) / total)
     cov = posterior.marginals()
     # T = U U' with U = D^1/2 (I - q q'), q = (d / s)^1/2: the cavity covariance is S + S U (I - U'S U)^-1 U' S.
     root, q = np.sqrt(d), np.sqrt(d / total)
@@ -118,12 +119,19 @@ def _refresh(K: np.ndarray, sites: CoupledSites, room: Room) -> _State:
     cavity_mean[broken] = mean[broken]
     # log integral of N(f; mu, V) exp(-f'Tf/2 + nu'f) = nu'mu - mu'T mu/2 + r'(mean - mu)/2 - log|I + VT|/2 with
     # r = nu - T mu, and |I + VT|^-1 = |I - U'SU|.
-    t_mu = d * (cavity_mean - (d * cavity_mean).sum(axis=1, keepdims=True) / total)
+    t_mu = posterior.times_precision(cavity_mean)
     pull = (cavity_mean * (location - 0.5 * t_mu)).sum(axis=1)
     pull += 0.5 * ((location - t_mu) * (mean - cavity_mean)).sum(axis=1)
     log_norm = pull + 0.5 * np.log(left).sum(axis=1)
-    spread = np.sqrt(np.einsum("ncc->nc", cov))
+    spread = np.sqrt(_visible(cov))
     return _State(sites, posterior, alpha, mean, spread, cavity_mean, cavity_cov, log_norm, broken)
+
+
+def _visible(cov: np.ndarray) -> np.ndarray:
+    """Variances (n, C) of each latent value less the mean of all: what labels can see of them."""
+    own, by_class = np.einsum("ncc->nc", cov), cov.mean(axis=2)
+    # Where the common shift is nearly all there is, the difference may lose its sign.
+    return np.maximum(own - 2.0 * by_class + by_class.mean(axis=1, keepdims=True), 1e-15 * own)
 
 
 def _log_evidence(state: _State, log_z: np.ndarray) -> float:

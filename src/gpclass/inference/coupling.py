@@ -85,7 +85,11 @@ class Coupled:
         return W if self.n_latent == 1 else W - d[:, :, None] * self.rho[:, None, :]
 
     def apply(self, r: np.ndarray) -> np.ndarray:
-        """(K^-1 + W)^-1 r for r (n, C): K (r - (E - E M^-1 E) K r) with E_c = D_c^1/2 B_c^-1 D_c^1/2."""
+        """(K^-1 + W)^-1 r for r (n, C)."""
+        return linalg.product(self.K, self.alpha(r))
+
+    def alpha(self, r: np.ndarray) -> np.ndarray:
+        """K^-1 (K^-1 + W)^-1 r = (I + W K)^-1 r = r - (E - E M^-1 E) K r with E_c = D_c^1/2 B_c^-1 D_c^1/2."""
 
         def scaled(t: np.ndarray) -> np.ndarray:
             return self.root_d * np.matmul(self.inverse, (self.root_d * t).T[:, :, None])[:, :, 0].T
@@ -95,7 +99,12 @@ class Coupled:
             root_s = np.sqrt((self.root_d**2).sum(axis=1))
             common = linalg.solve(self.coupling, inner.sum(axis=1) / root_s) / root_s
             inner = inner - scaled(np.repeat(common[:, None], self.n_latent, axis=1))
-        return linalg.product(self.K, r - inner)
+        return r - inner
+
+    def times_precision(self, f: np.ndarray) -> np.ndarray:
+        """W f for f (n, C)."""
+        shift = 0.0 if self.n_latent == 1 else (self.rho * f).sum(axis=1, keepdims=True)
+        return self.root_d**2 * (f - shift)
 
     def marginals(self) -> np.ndarray:
         """Posterior covariances (n, C, C) between the latent functions at each training row."""

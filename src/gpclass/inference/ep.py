@@ -113,6 +113,10 @@ class EP:
         gradient: bool = False,
     ) -> Fit:
         check_prior(K)
+        if likelihood.bare is not likelihood:
+            raise TypeError(
+                "EP takes no weights or soft labels: a power of a likelihood has no closed Gaussian average"
+            )
         if gradient and not self.differentiates(likelihood):
             raise TypeError(f"EP gives no gradient for {type(likelihood).__name__} with label noise")
         if self._couples(likelihood, n_latent):
@@ -121,7 +125,8 @@ class EP:
         prior = np.stack([np.diag(class_matrix(K, c)) for c in range(n_latent)], axis=1)
         # A row may have no prior variance at all (a linear kernel at zero).
         floor = _FLOOR / np.maximum(prior, 1e-10 * prior.max())
-        sites = init if isinstance(init, Sites) else Sites(floor, np.zeros((n, n_latent)))
+        fits = isinstance(init, Sites) and init.precision.shape == prior.shape
+        sites = init if fits else Sites(floor, np.zeros((n, n_latent)))
         state = _refresh(K, Sites(np.maximum(sites.precision, floor), sites.location))
         walk = Anderson(mixing=self.damping)
         trace, converged, n_skipped = [], False, 0
@@ -153,8 +158,7 @@ class EP:
             if unrest < self.tol:
                 converged = True
                 break
-            if unrest > 20.0 * smallest:
-                walk.restart(max(0.5 * walk.mixing, 0.05))
+            walk.watch(unrest)
         if not converged:
             state = best
             cavity_mean, cavity_variance, _ = state.cavity()

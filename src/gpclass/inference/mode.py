@@ -89,9 +89,9 @@ class Landscape:
     def start(self, init: np.ndarray | None) -> Point:
         """The given alpha, unless plain zero is higher: a warm start from other parameters may be worse than none."""
         origin = self.at(np.zeros(self.shape))
-        if init is None:
-            return origin
-        point = self.at(np.asarray(init, dtype=float))
+        if not isinstance(init, np.ndarray) or init.shape != self.shape:
+            return origin  # nothing, or the state of another problem or engine
+        point = self.at(init)
         return point if point.J > origin.J else origin
 
     def smooth(self, r: np.ndarray) -> np.ndarray:

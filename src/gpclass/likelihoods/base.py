@@ -108,6 +108,14 @@ class Likelihood(Parameterised):
         """The likelihood of a new row: without what holds something for each training row."""
         return self
 
+    def without_label_noise(self) -> Likelihood:
+        """The likelihood of the right label."""
+        return self
+
+    def with_label_noise(self, log_z: np.ndarray, n_latent: int) -> tuple[np.ndarray, np.ndarray]:
+        """log Z of the label as observed from that of the right one, and the derivative of one in the other."""
+        return log_z, np.ones_like(log_z)
+
     def take(self, rows: np.ndarray) -> Likelihood:
         """The likelihood of some of the training rows; only one that holds something for each row needs to know."""
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,6 +47,12 @@ class NoisyLabels(Likelihood):
     @property
     def log_concave(self) -> bool:
         return self.label_noise == 0.0
+
+    def without_label_noise(self) -> NoisyLabels:
+        return self if self.log_concave else replace(self, label_noise=0.0)
+
+    def with_label_noise(self, log_z: np.ndarray, n_latent: int) -> tuple[np.ndarray, np.ndarray]:
+        return super().with_label_noise(log_z, n_latent) if self.log_concave else self._mix(log_z, n_latent)
 
     def _levels(self, n_latent: int) -> tuple[float, float]:
         """slope and floor."""

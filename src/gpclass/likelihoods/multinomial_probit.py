@@ -43,6 +43,8 @@ class MultinomialProbit(NoisyLabels):
         return super().provides(method) and (method != "site" or self.log_concave)
 
     def site(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not self.log_concave:
+            raise NotImplementedError("with label noise the sites of nested EP have no matching moments")
         return orthant.site(y, mean, cov)
 
     def _predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:

@@ -17,6 +17,8 @@ from .base import Likelihood
 #: Up to so many classes EP takes the moments of a row by product quadrature (CC05 3.2), unless a contrast between two
 #: classes has a variance for which the rule is too coarse.
 _FEW, _WIDE = 3, 100.0
+#: Predictions, by one rule around the belief, are given up for the nested sites from this variance on.
+_WIDE_BELIEF = 30.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,21 +47,35 @@ class Softmax(Likelihood):
     def site(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         found = orthant.site(y, mean, cov, gumbel=True)
         if mean.shape[1] <= _FEW:
-            own = np.einsum("ncc->nc", cov)
-            contrasts = own[:, :, None] + own[:, None, :] - 2.0 * cov
-            narrow = contrasts.max(axis=(1, 2)) < _WIDE
+            widths = _contrasts(cov)
+            # A row without variance has no precision to work with, and nothing to improve.
+            narrow = (widths.max(axis=(1, 2)) < _WIDE) & (np.linalg.eigvalsh(cov)[:, 0] > 1e-10)
             improved = _site_by_quadrature(y[narrow], mean[narrow], cov[narrow], *(part[narrow] for part in found))
             for part, better in zip(found, improved, strict=True):
                 part[narrow] = better
         return found
 
     def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
-        nodes, weights = gaussian_rule(mean.shape[1])
-        root = np.linalg.cholesky(var) if var.ndim == 3 else np.sqrt(var)[:, :, None] * np.eye(mean.shape[1])
-        total = np.zeros_like(mean)
+        C = mean.shape[1]
+        cov = var if var.ndim == 3 else var[:, :, None] * np.eye(C)
+        out = np.empty_like(mean)
+        wide = _contrasts(cov).max(axis=(1, 2)) >= _WIDE_BELIEF
+        out[wide] = orthant.log_proba(mean[wide], cov[wide], gumbel=True)
+        mean, cov = mean[~wide], cov[~wide]
+        values, vectors = np.linalg.eigh(cov)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        nodes, weights = gaussian_rule(C)
+        log_proba = np.full_like(mean, -np.inf)
         for node, weight in zip(nodes, weights, strict=True):
-            total += weight * softmax(mean + root @ node, axis=1)
-        return np.log(np.maximum(total, 1e-300))
+            log_proba = np.logaddexp(log_proba, np.log(weight) + log_softmax(mean + root @ node, axis=1))
+        out[~wide] = log_proba
+        return out
+
+
+def _contrasts(cov: np.ndarray) -> np.ndarray:
+    """Variances (n, C, C) of the differences between two latent values."""
+    own = np.einsum("ncc->nc", cov)
+    return own[:, :, None] + own[:, None, :] - 2.0 * cov
 
 
 def _site_by_quadrature(

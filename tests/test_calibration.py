@@ -1,0 +1,61 @@
+"""The two factors: slopes against differences, with and without coupling and label noise."""
+
+import numpy as np
+import pytest
+
+from gpclass.calibration import _coupled_slopes, _independent_slopes, calibrate
+from gpclass.likelihoods import MultinomialProbit, Softmax
+
+from .conftest import central_difference, relative_error
+
+LIKELIHOODS = {
+    "probit": MultinomialProbit(),
+    "noisy": MultinomialProbit(label_noise=0.1),
+    "softmax": Softmax(),
+}
+
+
+def _beliefs(n=12, K=4):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(n, K, K))
+    return rng.integers(K, size=n), 2.0 * rng.normal(size=(n, K)), A @ A.transpose(0, 2, 1) + 0.1 * np.eye(K)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_slopes_with_coupling(name):
+    likelihood = LIKELIHOODS[name]
+    y, m, V = _beliefs()
+
+    def total(t):
+        return _coupled_slopes(likelihood, y, np.exp(t[0]) * m, np.exp(t[1]) * V)[0].sum()
+
+    slopes = _coupled_slopes(likelihood, y, m, V)[1].sum(axis=1)
+    assert relative_error(slopes, central_difference(total, np.zeros(2))) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["probit", "noisy"])
+def test_slopes_without_coupling(name):
+    likelihood = LIKELIHOODS[name]
+    y, m, V = _beliefs()
+    v = np.einsum("ncc->nc", V)
+
+    def total(t):
+        return _independent_slopes(likelihood, y, np.exp(t[0]) * m, np.exp(t[1]) * v)[0].sum()
+
+    slopes = _independent_slopes(likelihood, y, m, v)[1].sum(axis=1)
+    assert relative_error(slopes, central_difference(total, np.zeros(2))) < 1e-6
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_factors_improve_what_they_are_learned_from(name):
+    # Labels drawn from beliefs three times as sure as the ones given.
+    likelihood = LIKELIHOODS[name]
+    rng = np.random.default_rng(1)
+    mean = 1.5 * rng.normal(size=(400, 3))
+    cov = np.tile(np.eye(3), (400, 1, 1))
+    proba = likelihood.predict(3.0 * mean, cov)
+    y = np.array([rng.choice(3, p=p) for p in proba])
+    found = calibrate(likelihood, y, mean, cov, np.ones(400))
+    assert 2.0 < found.mean_scale / np.sqrt(found.variance_scale) < 4.5
+    before, after = (likelihood.loo_log_prob(y, *scaled).sum() for scaled in ((mean, cov), found(mean, cov)))
+    assert after > before + 10.0
