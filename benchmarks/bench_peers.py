@@ -1,9 +1,9 @@
 """The default classifier on seven small data sets, with scikit-learn's on the same splits.
 
 60/40 splits stratified by class, seeds 0 to 4, inputs standardised, mean negative log probability per test row. The
-column "best peer" has the best of GPflow, GPyTorch and scikit-learn as measured elsewhere. The splits are theirs, as far
-as can be told: scikit-learn gives its figures of that table (0.274, 0.266, 0.095) on iris, new_thyroid and breast cancer.
-The rings of that table are not known; these are others.
+column "best peer" has the best of GPflow, GPyTorch and scikit-learn as measured elsewhere. The splits are theirs, as
+far as can be told: scikit-learn has the figures of that table (0.274, 0.266, 0.095) on iris, new_thyroid and breast
+cancer. The rings of that table are not known; these are others.
 """
 
 from __future__ import annotations
