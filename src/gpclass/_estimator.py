@@ -205,6 +205,8 @@ class GPEstimator(BaseEstimator):
         whole = isinstance(self.n_restarts, (int, np.integer)) and not isinstance(self.n_restarts, bool)
         if not (whole and self.n_restarts >= 0):
             raise ValueError(f"n_restarts must be a whole number >= 0, got {self.n_restarts!r}")
+        if hasattr(engine, "check"):
+            engine.check(likelihood)
         self._settle_scale(X, weights)
         X = self._scaled(X)
         names = getattr(self, "feature_names_in_", None)
@@ -241,9 +243,12 @@ class GPEstimator(BaseEstimator):
                 f"learning stopped after {self.hyper_.n_evaluations} evaluations without converging; the best "
                 "parameters found are kept. Raise Evidence(max_iter=...) or start from other values."
             )
-        if self.hyper_.at_bounds:
+        # No label noise found is a finding, not a trouble.
+        noise = getattr(self.likelihood_, "label_noise", 0.0)
+        at_bounds = [name for name in self.hyper_.at_bounds if name != "label_noise" or noise > 1e-3]
+        if at_bounds:
             troubles.append(
-                f"learning ended with {', '.join(self.hyper_.at_bounds)} at a bound; widen it with bounds={{...}} or "
+                f"learning ended with {', '.join(at_bounds)} at a bound; widen it with bounds={{...}} or "
                 "fix the parameter"
             )
         if not fit.info.converged and fit.info.r_hat is not None:

@@ -44,7 +44,10 @@ def checked_proba(y: Any) -> tuple[np.ndarray, np.ndarray]:
             f"expected labels (n,), or soft labels (n, n_classes) whose rows are probabilities that sum to 1; got "
             f"{fault} in row {wrong[0]} of a matrix {proba.shape}"
         )
-    classes = np.asarray(getattr(y, "columns", np.arange(proba.shape[1])))
+    columns = list(getattr(y, "columns", range(proba.shape[1])))
+    if len({isinstance(name, str) for name in columns}) > 1:
+        raise ValueError(f"expected soft labels with column names of one type, got {columns}")
+    classes = np.asarray(columns)
     if len(np.unique(classes)) < len(classes):
         raise ValueError(f"expected soft labels with distinct column names, got {classes.tolist()}")
     order = np.argsort(classes)

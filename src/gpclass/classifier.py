@@ -29,7 +29,7 @@ LIKELIHOODS = {
 }
 
 
-def best_engine(likelihood: Likelihood) -> Engine:
+def best_engine(likelihood: Likelihood, weighted: bool = False) -> Engine:
     """The engine with the best log probability per second that the likelihood allows.
 
     Measured on iris, wine, thyroid, glass, crabs, breast cancer and digits (docs/design.md): with calibration VB and EP
@@ -37,7 +37,9 @@ def best_engine(likelihood: Likelihood) -> Engine:
     enters the rule.
     """
     for engine in (VB(), Laplace()):
-        if all(likelihood.provides(name) for name in engine.needs) and not likelihood.theta.size:
+        # EP learns label noise best, and knows no weights; VB and Laplace can do both.
+        able = set(likelihood.theta_names) <= ({"label_noise"} if weighted else set())
+        if able and all(likelihood.provides(name) for name in engine.needs):
             return engine
     return EP()
 
@@ -140,7 +142,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
         ``y`` may also hold soft labels (n, n_classes): probabilities of the classes for each row, an array (then the
         classes are 0, 1, ...) or a data frame (then they are its columns); for "vb" and "laplace". A row then counts
-        by its expected log likelihood, as would many rows with labels in these proportions.
+        by its expected log likelihood, as would many rows with labels in these proportions. Rows go by position.
 
         ``sample_weight`` (n,) says how often each row counts: its likelihood is raised to that power.
         """
@@ -159,8 +161,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
                 labels = self._encode(y)
                 proba = np.eye(len(self.classes_))[labels]
             likelihood = self._resolve_likelihood(len(self.classes_))
-            engine = self._resolve_engine(likelihood)
             weights, proba = self._row_weights(X, proba, sample_weight)
+            engine = self._resolve_engine(likelihood, soft or bool(np.any(weights != 1.0)))
             kept = weights > 0
             if soft:
                 if not getattr(engine, "takes_weights", False):
@@ -218,9 +220,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             raise ValueError(f"expected labels of at least 2 classes, got 1 class: all {len(y)} labels are {only!r}")
         return labels
 
-    def _resolve_engine(self, likelihood: Likelihood) -> Engine:
+    def _resolve_engine(self, likelihood: Likelihood, weighted: bool) -> Engine:
         if isinstance(self.inference, str) and self.inference == "auto":
-            return best_engine(likelihood)
+            return best_engine(likelihood, weighted)
         if isinstance(self.inference, str) and self.inference == "gibbs":
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             return Gibbs(random_state=seed, n_jobs=self.n_jobs)
@@ -237,12 +239,17 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             likelihood = LIKELIHOODS[self.likelihood]()
         else:
             likelihood = self.likelihood
+        if isinstance(likelihood, type):
+            raise TypeError(f"likelihood must be an object, not a class: write {likelihood.__name__}() with brackets")
         if not isinstance(likelihood, Likelihood):
             raise TypeError(f"likelihood must be a gpclass likelihood, got {likelihood!r}")
         if isinstance(likelihood, Gaussian):
             raise TypeError("the Gaussian likelihood is for numbers, not labels; use GPRegressor")
         if likelihood.n_latent(n_classes) == 1 and likelihood.n_outcomes(1) != n_classes:
-            raise ValueError(f"{type(likelihood).__name__} is for {likelihood.n_outcomes(1)} classes, got {n_classes}")
+            raise ValueError(
+                f"{type(likelihood).__name__} is for {likelihood.n_outcomes(1)} classes, got {n_classes}; for more "
+                "there are 'multinomial_probit' and 'softmax'"
+            )
         return likelihood
 
     @property

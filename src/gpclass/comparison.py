@@ -70,7 +70,13 @@ def compare(estimators: Mapping[str, Any], X: Any, y: Any, *, cv: Any = 5, verbo
     >>> [score.name for score in result.scores][0] in ("vb", "ep")
     True
     """
+    if not isinstance(estimators, Mapping) or not estimators:
+        raise TypeError(
+            f"expected a mapping of name to classifier, such as {{'vb': GPClassifier()}}, got {estimators!r}"
+        )
     y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"expected one label for each row, got y of shape {y.shape}; soft labels cannot be scored")
     classes = np.unique(y)
     folds = list(check_cv(cv, y, classifier=True).split(X, y))
     scores, everything = [], {}

@@ -293,7 +293,7 @@ def test_coupling_is_checked():
     with pytest.raises(ValueError, match="coupling must be 'auto', 'none' or 'full', got 'some'"):
         EP(coupling="some")
     X, y = _data(10, 3)
-    with pytest.raises(TypeError, match="needs a likelihood with site; MultinomialProbit has none"):
+    with pytest.raises(TypeError, match="needs MultinomialProbit without label noise, or Softmax"):
         EP(coupling="full")(KERNEL(X), y, MultinomialProbit(label_noise=0.1), 3)
 
 

@@ -714,3 +714,36 @@ def test_propagation_learns(iris, likelihood):
     assert model.latent(X_test).cov.shape == (80, 3, 3)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(X_test), model.predict_proba(X_test))
+
+
+class TestRefusals:
+    """Messages that say what was expected and what came."""
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"inference": "gibbs", "likelihood": "softmax"}, "Gibbs sampling needs Probit.*got Softmax"),
+            ({"inference": "gibbs", "likelihood": MultinomialProbit(label_noise=0.05)}, "without label noise"),
+            ({"inference": EP(coupling="none"), "likelihood": "softmax"}, "Softmax has none: use EP"),
+            ({"kernel": RBF}, r"write RBF\(\) with brackets"),
+            ({"likelihood": MultinomialProbit}, r"write MultinomialProbit\(\) with brackets"),
+            ({"likelihood": "probit"}, "for more there are 'multinomial_probit' and 'softmax'"),
+        ],
+    )
+    def test_settings_that_do_not_go_together(self, iris, settings, message):
+        X, y, _, _ = iris
+        with pytest.raises((TypeError, ValueError), match=message):
+            GPClassifier(**settings).fit(X, y)
+
+    def test_auto_learns_label_noise_with_weights_by_an_engine_that_can(self, iris):
+        X, y, _, _ = iris
+        likelihood = MultinomialProbit(label_noise=0.05, fixed=())
+        assert type(best_engine(likelihood)) is EP
+        assert type(best_engine(likelihood, weighted=True)) is VB
+        model = GPClassifier(likelihood=likelihood).fit(X, y, np.linspace(1.0, 2.0, len(y)))
+        assert model.likelihood_.label_noise < 0.05
+
+    def test_columns_of_soft_labels_of_two_types(self, iris):
+        X, y, _, _ = iris
+        with pytest.raises(ValueError, match=r"column names of one type, got \['a', 1, 'c'\]"):
+            GPClassifier().fit(X, pd.DataFrame(np.eye(3)[y], columns=["a", 1, "c"]))

@@ -46,3 +46,13 @@ def test_gram_matrices_and_partial_folds():
     gram = compare({"a": GPClassifier(Precomputed())}, kernel(X), y, cv=folds)
     np.testing.assert_allclose(gram.proba["a"], plain.proba["a"], rtol=1e-6)
     assert plain.distance("a", "a") == 0.0
+
+
+def test_what_cannot_be_compared_is_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match="expected a mapping of name to classifier"):
+        compare([GPClassifier()], X, y)
+    with pytest.raises(TypeError, match="expected a mapping of name to classifier"):
+        compare({}, X, y)
+    with pytest.raises(ValueError, match=r"got y of shape \(150, 3\)"):
+        compare({"a": GPClassifier()}, X, np.eye(3)[y])

@@ -96,10 +96,17 @@ class EP:
         return likelihood.log_concave
 
     def _couples(self, likelihood: Likelihood, n_latent: int) -> bool:
+        if self.coupling == "none" and n_latent > 1 and not likelihood.provides("tilted"):
+            raise TypeError(
+                f"EP(coupling='none') needs one-dimensional moments; {type(likelihood).__name__} has none: use EP()"
+            )
         if n_latent == 1 or self.coupling == "none":
             return False
         if self.coupling == "full" and not likelihood.provides("site"):
-            raise TypeError(f"EP(coupling='full') needs a likelihood with site; {type(likelihood).__name__} has none")
+            raise TypeError(
+                "EP(coupling='full') needs MultinomialProbit without label noise, or Softmax; got "
+                f"{likelihood!r}. Use EP(), which couples the classes wherever it can"
+            )
         return likelihood.provides("site")
 
     @threads_suited_to_size

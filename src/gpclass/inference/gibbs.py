@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 from .. import cone_draws, linalg
 from .._arviz import effective_sample_size
 from ..likelihoods import Likelihood, MultinomialProbit, Probit
-from .base import Fit, Info, Weights, check_prior, require, threads_suited_to_size
+from .base import Fit, Info, Weights, check_prior, threads_suited_to_size
 from .coupling import Coupled
 from .ep import EP
 from .vb import VB
@@ -77,6 +77,15 @@ class Gibbs:
             if not isinstance(value, (int, np.integer)) or value < least:
                 raise ValueError(f"Gibbs: {name} must be a whole number of at least {least}, got {value!r}")
 
+    def check(self, likelihood: Likelihood) -> None:
+        """Refuse a likelihood it cannot sample, before any work is done."""
+        plain = isinstance(likelihood, (Probit, MultinomialProbit)) and getattr(likelihood, "variance", 1.0) == 1.0
+        if not (plain and likelihood.log_concave):
+            raise TypeError(
+                "Gibbs sampling needs Probit() or MultinomialProbit() with unit variance and without label noise, got "
+                f"{likelihood!r}"
+            )
+
     @threads_suited_to_size
     def __call__(
         self,
@@ -87,11 +96,7 @@ class Gibbs:
         init: Any = None,
         gradient: bool = False,
     ) -> Fit:
-        require(self, likelihood)
-        if not isinstance(likelihood, (Probit, MultinomialProbit)) or getattr(likelihood, "variance", 1.0) != 1.0:
-            raise TypeError(
-                f"Gibbs sampling needs Probit() or MultinomialProbit() with unit noise, got {type(likelihood).__name__}"
-            )
+        self.check(likelihood)
         if gradient:
             raise TypeError("Gibbs sampling gives no gradient; learn with another engine, then sample")
         check_prior(K)

@@ -44,6 +44,8 @@ def from_sklearn(kernel: Any) -> Kernel:
     if isinstance(kernel, sk.DotProduct):
         bias = Constant(kernel.sigma_0**2, **_limits(kernel, square=True, sigma_0="variance"))
         return bias + Linear(1.0, fixed=True)
+    if isinstance(kernel, type):
+        raise TypeError(f"kernel must be an object, not a class: write {kernel.__name__}() with brackets")
     known = "ConstantKernel, WhiteKernel, RBF, Matern, RationalQuadratic, DotProduct, their sums and products"
     raise TypeError(f"expected a gpclass or scikit-learn kernel ({known}), got {kernel!r}")
 

@@ -20,7 +20,8 @@ class NoisyLabels(Likelihood):
     """P(y | f) = (1 - eps) p(y | f) + eps / (K - 1) (1 - p(y | f)) with eps = ``label_noise``, the robust-max idea.
 
     One gross error then costs at most log(eps / (K - 1)), however sure the model is. Base of likelihoods that offer it;
-    they define p by the methods with an underscore, and with eps = 0 p is all there is. The mixture is not log-concave.
+    they define p by the methods with an underscore. With eps = 0 p is all there is, and to learn eps (leave
+    ``label_noise`` out of ``fixed``) it must start above 0. The mixture is not log-concave.
     Averages of it are mixtures of averages, Z' = slope Z + floor, so every formula below comes from that one line; the
     factor ``share`` = slope Z / Z' is the probability that the label is right.
     """
