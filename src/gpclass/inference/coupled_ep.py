@@ -97,9 +97,8 @@ def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: in
 def _refresh(K: np.ndarray, sites: CoupledSites, room: Room) -> _State:
     d, location = sites
     posterior = Coupled(K, d, room)
+    # Not as location - T mean: at large amplitudes predictions k*' alpha need digits that the mean has lost.
     alpha = posterior.alpha(location)
-    # At large amplitudes predictions k*' alpha need every digit of alpha: one step of refinement.
-    alpha += posterior.alpha(location - alpha - posterior.times_precision(linalg.product(K, alpha)))
     mean = linalg.product(K, alpha)
     total = d.sum(axis=1, keepdims=True)
     cov = posterior.marginals()
