@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import exp, log
 
 import numpy as np
 from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
 from .. import orthant
+from .._numba import jit, over_rows
 from ..curvature import product_form
 from ..special import gaussian_rule
 from .base import Likelihood
@@ -89,7 +91,6 @@ def _site_by_quadrature(
     """
     n, K = mean.shape
     P = helmert(K)
-    rows = np.arange(n)
     prior_mean, prior = mean @ P.T, P @ cov @ P.T
     precision = np.linalg.inv(prior)
     pull = np.einsum("nij,nj->ni", precision, prior_mean)
@@ -97,21 +98,16 @@ def _site_by_quadrature(
     spread = np.linalg.inv(precision + P @ T @ P.T)
     centre = np.einsum("nij,nj->ni", spread, pull + location @ P.T)
     nodes, weights = gaussian_rule(K - 1, budget=1024)
+    half_log_det = 0.5 * np.linalg.slogdet(prior)[1]
     for _ in range(2):
         root = np.linalg.cholesky(spread)
-        z = centre + np.einsum("nij,sj->sni", root, nodes)
-        off = z - prior_mean
-        log_ratio = log_softmax(z @ P, axis=2)[:, rows, y] + 0.5 * np.sum(nodes**2, axis=1)[:, None]
-        log_ratio -= 0.5 * np.einsum("sni,nij,snj->sn", off, precision, off, optimize=True)
-        peak = log_ratio.max(axis=0)
-        tilt = weights[:, None] * np.exp(log_ratio - peak)
-        total = tilt.sum(axis=0)
-        tilt /= total
-        scale = np.log(np.einsum("nii->ni", root)).sum(axis=1) - 0.5 * np.linalg.slogdet(prior)[1]
-        log_z = np.log(total) + peak + scale
-        centre = np.einsum("sn,sni->ni", tilt, z)
-        off = z - centre
-        spread = np.einsum("sn,sni,snj->nij", tilt, off, off, optimize=True)
+        log_z, moved = np.empty(n), np.empty_like(centre)
+        cost = 30.0 * K * len(nodes)
+        over_rows(
+            _tilted_rows, n, cost, y, prior_mean, precision, centre, root, nodes, weights, P, log_z, moved, spread
+        )
+        log_z += np.log(np.einsum("nii->ni", root)).sum(axis=1) - half_log_det
+        centre = moved
     # Of up to three classes every precision without common shifts has the product form; its diagonal says which.
     T = P.T @ (np.linalg.inv(spread) - precision) @ P
     d, _ = product_form(np.maximum(np.einsum("nii->ni", T), 0.0))
@@ -120,3 +116,53 @@ def _site_by_quadrature(
     location = d * (f - (d * f).sum(axis=1, keepdims=True) / d.sum(axis=1, keepdims=True))
     location += (np.einsum("nij,nj->ni", precision, centre) - pull) @ P
     return log_z, d, location
+
+
+@jit
+def _tilted_rows(start, stop, y, prior_mean, precision, centre, root, nodes, weights, P, log_z, mean, spread):
+    """log Z, mean and covariance of belief times label in the contrasts, by a rule laid at ``centre`` with ``root``."""
+    k, K = P.shape
+    z, off, f = np.empty(k), np.empty(k), np.empty(K)
+    log_ratio = np.empty(len(nodes))
+    places = np.empty((len(nodes), k))
+    for n in range(start, stop):
+        peak = -np.inf
+        for s in range(len(nodes)):
+            quadratic = 0.0
+            for i in range(k):
+                z[i] = centre[n, i]
+                for j in range(i + 1):
+                    z[i] += root[n, i, j] * nodes[s, j]
+                places[s, i] = z[i]
+                off[i] = z[i] - prior_mean[n, i]
+                quadratic += nodes[s, i] ** 2
+            for i in range(k):
+                for j in range(k):
+                    quadratic -= off[i] * precision[n, i, j] * off[j]
+            largest = -np.inf
+            for c in range(K):
+                f[c] = 0.0
+                for i in range(k):
+                    f[c] += z[i] * P[i, c]
+                largest = max(largest, f[c])
+            total = 0.0
+            for c in range(K):
+                total += exp(f[c] - largest)
+            log_ratio[s] = f[y[n]] - largest - log(total) + 0.5 * quadratic
+            peak = max(peak, log_ratio[s])
+        total = 0.0
+        mean[n] = 0.0
+        spread[n] = 0.0
+        for s in range(len(nodes)):
+            tilt = weights[s] * exp(log_ratio[s] - peak)
+            total += tilt
+            for i in range(k):
+                mean[n, i] += tilt * places[s, i]
+        for i in range(k):
+            mean[n, i] /= total
+        for s in range(len(nodes)):
+            tilt = weights[s] * exp(log_ratio[s] - peak) / total
+            for i in range(k):
+                for j in range(k):
+                    spread[n, i, j] += tilt * (places[s, i] - mean[n, i]) * (places[s, j] - mean[n, j])
+        log_z[n] = log(total) + peak
