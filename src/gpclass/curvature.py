@@ -25,6 +25,11 @@ _SETTLED = 1e-100
 _LIFT = 1e-8
 
 
+def precision(d: np.ndarray) -> np.ndarray:
+    """The matrices diag(d) - d d' / sum(d), (n, K, K), for d (n, K)."""
+    return d[:, :, None] * (np.eye(d.shape[1]) - (d / d.sum(axis=1, keepdims=True))[:, None, :])
+
+
 def product_form(w: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """(d, pullback) for diagonals w (n, K): pullback(dL/dlog d) = dL/dw.
 

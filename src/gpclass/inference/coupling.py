@@ -13,7 +13,7 @@ from functools import reduce
 
 import numpy as np
 
-from .. import linalg
+from .. import curvature, linalg
 from .._numba import jit, over_rows
 from .base import Weights, class_matrix
 
@@ -81,8 +81,7 @@ class Coupled:
     def precision(self) -> np.ndarray:
         """W itself, (n, C, C)."""
         d = self.root_d**2
-        W = np.einsum("nc,cd->ncd", d, np.eye(self.n_latent))
-        return W if self.n_latent == 1 else W - d[:, :, None] * self.rho[:, None, :]
+        return d[:, :, None] if self.n_latent == 1 else curvature.precision(d)
 
     def apply(self, r: np.ndarray) -> np.ndarray:
         """(K^-1 + W)^-1 r for r (n, C)."""

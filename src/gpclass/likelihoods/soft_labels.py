@@ -2,53 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..curvature import product_form
-from .base import Likelihood
+from .per_row import PerRow
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SoftLabels(Likelihood):
+class SoftLabels(PerRow):
     """prod_k p(k | f_n)^q_nk for the training rows: the expected log likelihood, as when a row were a crowd of labels.
 
-    Holds the probabilities q (n, K) of each training row, so it serves fitting only; predictions use ``base``. For
-    engines that work with derivatives in f; a power has no closed Gaussian average.
+    ``proba`` holds the probabilities q (n, K). For engines that work with derivatives in f; a power has no closed
+    Gaussian average.
     """
 
-    base: Likelihood = field(default_factory=Likelihood)
     proba: np.ndarray = field(default_factory=lambda: np.ones((0, 0)))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.base.refuse_to_learn("a fit to soft labels")
-
-    @property
-    def bare(self) -> Likelihood:
-        return self.base.bare
-
-    @property
-    def log_concave(self) -> bool:
-        return self.base.log_concave
-
-    def n_latent(self, n_classes: int) -> int:
-        return self.base.n_latent(n_classes)
-
-    def provides(self, method: str) -> bool:
-        return self.base.provides(method)
-
-    @property
-    def children(self) -> tuple[Likelihood, ...]:
-        return (self.base,)
-
-    def _with_children(self, children: Sequence[Likelihood]) -> SoftLabels:
-        return replace(self, base=children[0])
-
-    def auxiliary_noise(self, n: int) -> np.ndarray:
-        return self.base.auxiliary_noise(n)
 
     def take(self, rows: np.ndarray) -> SoftLabels:
         return replace(self, proba=self.proba[rows])

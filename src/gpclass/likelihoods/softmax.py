@@ -10,9 +10,8 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
-from .. import orthant
+from .. import curvature, orthant
 from .._numba import jit, over_rows
-from ..curvature import product_form
 from ..special import gaussian_rule
 from .base import Likelihood
 
@@ -94,8 +93,7 @@ def _site_by_quadrature(
     prior_mean, prior = mean @ P.T, P @ cov @ P.T
     precision = np.linalg.inv(prior)
     pull = np.einsum("nij,nj->ni", precision, prior_mean)
-    T = d[:, :, None] * (np.eye(K) - d[:, None, :] / d.sum(axis=1)[:, None, None])
-    spread = np.linalg.inv(precision + P @ T @ P.T)
+    spread = np.linalg.inv(precision + P @ curvature.precision(d) @ P.T)
     centre = np.einsum("nij,nj->ni", spread, pull + location @ P.T)
     nodes, weights = gaussian_rule(K - 1, budget=1024)
     half_log_det = 0.5 * np.linalg.slogdet(prior)[1]
@@ -110,7 +108,7 @@ def _site_by_quadrature(
         centre = moved
     # Of up to three classes every precision without common shifts has the product form; its diagonal says which.
     T = P.T @ (np.linalg.inv(spread) - precision) @ P
-    d, _ = product_form(np.maximum(np.einsum("nii->ni", T), 0.0))
+    d, _ = curvature.product_form(np.maximum(np.einsum("nii->ni", T), 0.0))
     # The location that gives site times belief the right mean.
     f = centre @ P
     location = d * (f - (d * f).sum(axis=1, keepdims=True) / d.sum(axis=1, keepdims=True))

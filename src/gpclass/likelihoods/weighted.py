@@ -2,51 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .base import Likelihood
 from .label_noise import NoisyLabels
+from .per_row import PerRow
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Weighted(Likelihood):
+class Weighted(PerRow):
     """p(y_n | f_n)^w_n for the training rows; a whole weight is the same as that many copies of the row.
 
-    Holds one weight for each training row, so it serves fitting only; predictions use ``base``. For engines that work
-    with derivatives in f; a power has no closed Gaussian average.
+    For engines that work with derivatives in f; a power has no closed Gaussian average.
     """
 
-    base: Likelihood = field(default_factory=Likelihood)
     weights: np.ndarray = field(default_factory=lambda: np.ones(0))
 
-    def n_latent(self, n_classes: int) -> int:
-        return self.base.n_latent(n_classes)
-
-    def provides(self, method: str) -> bool:
-        return self.base.provides(method)
-
-    @property
-    def children(self) -> tuple[Likelihood, ...]:
-        return (self.base,)
-
-    def _with_children(self, children: Sequence[Likelihood]) -> Weighted:
-        return replace(self, base=children[0])
-
     def auxiliary_noise(self, n: int) -> np.ndarray:
-        return self.base.auxiliary_noise(n) / self.weights
+        return super().auxiliary_noise(n) / self.weights
 
     def loo_log_prob(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         return self.weights * self.base.loo_log_prob(y, mean, cov)
 
     def take(self, rows: np.ndarray) -> Weighted:
         return replace(self, base=self.base.take(rows), weights=self.weights[rows])
-
-    @property
-    def bare(self) -> Likelihood:
-        return self.base.bare
 
     def unit_share(self, n: int) -> np.ndarray:
         # Leaving one row out leaves out one copy of it, or all of it where it counts less than once.
@@ -58,10 +39,6 @@ class Weighted(Likelihood):
     def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_prob, first, second = self.base.derivatives(y, f)
         return self.weights * log_prob, self.weights[:, None] * first, self.weights[:, None, None] * second
-
-    @property
-    def log_concave(self) -> bool:
-        return self.base.log_concave
 
     def noise_slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         assert isinstance(self.base, NoisyLabels)
