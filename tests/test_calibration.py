@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpclass.calibration import _coupled_slopes, _independent_slopes, calibrate
+from gpclass.calibration import Belief, _coupled_slopes, _independent_slopes, calibrate
 from gpclass.likelihoods import MultinomialProbit, Softmax
 
 from .conftest import central_difference, relative_error
@@ -55,7 +55,7 @@ def test_factors_improve_what_they_are_learned_from(name):
     cov = np.tile(np.eye(3), (400, 1, 1))
     proba = likelihood.predict(3.0 * mean, cov)
     y = np.array([rng.choice(3, p=p) for p in proba])
-    found = calibrate(likelihood, y, mean, cov, np.ones(400))
+    found = calibrate([Belief(np.zeros(400), likelihood, mean, cov)], y, np.ones(400))
     assert 2.0 < found.mean_scale / np.sqrt(found.variance_scale) < 4.5
     before, after = (likelihood.loo_log_prob(y, *scaled).sum() for scaled in ((mean, cov), found(mean, cov)))
     assert after > before + 10.0

@@ -8,22 +8,32 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .hyper import Evidence, Fixed, Learned, LeaveOneOut, Model
+from ._arviz import inference_data
+from .hyper import HMC, NUTS, Evidence, Fixed, Importance, Learned, LeaveOneOut, Model, Samples
 from .inference.base import Engine, Fit
 from .kernels import RBF, Kernel, PerClass, Scaled, from_sklearn
 from .likelihoods import Likelihood, Weighted
-from .posteriors import Latent, make_posterior
+from .posteriors import DrawsPosterior, GaussianPosterior, Latent, Member, MixturePosterior, make_posterior
 from .priors import Normal
 
-HYPER = {"evidence": Evidence, "fixed": Fixed, "loo": LeaveOneOut}
+HYPER = {"evidence": Evidence, "fixed": Fixed, "hmc": HMC, "importance": Importance, "loo": LeaveOneOut, "nuts": NUTS}
+
+
+class Fitted(NamedTuple):
+    """One fit, its share in predictions, and the likelihood it was made with."""
+
+    weight: float
+    fit: Fit
+    likelihood: Likelihood
 
 
 @contextmanager
@@ -126,6 +136,41 @@ def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.ran
     return relevant, found._replace(n_evaluations=learned.n_evaluations + found.n_evaluations)
 
 
+def _why_not_mixed(samples: Samples) -> str:
+    if samples.r_hat is not None:
+        return (
+            f"the samples of the kernel parameters have not mixed: R-hat is up to {samples.r_hat:.2f}, expected below "
+            "1.1. Draw more, or give a tighter prior."
+        )
+    return (
+        f"few importance samples carry all the weight: effectively {samples.n_effective:.1f} of {len(samples.flat)}. "
+        "Draw more, or sample with hyper='nuts'."
+    )
+
+
+def _fit_samples(
+    model: Model, learned: Learned, n_models: int, rng: np.random.Generator
+) -> list[tuple[np.ndarray, Fitted]]:
+    """Fits at representatives of the samples of theta. One that fails is left out; when all do, the cause is told."""
+    assert learned.samples is not None
+    if learned.fits is not None:
+        return [(theta, Fitted(weight, fit, model.at(theta)[1].bare)) for theta, weight, fit in learned.fits]
+    found: list[tuple[np.ndarray, Fitted]] = []
+    state, cause = None, ""
+    for theta, weight in zip(*learned.samples.representatives(n_models, rng), strict=True):
+        try:
+            fit = model.fit(theta, state)
+        except LinAlgError as error:
+            cause = str(error)
+            continue
+        state = fit.state
+        found.append((theta, Fitted(weight, fit, model.at(theta)[1].bare)))
+    if not found:
+        raise LinAlgError(f"inference failed at every sample of the parameters: {cause}")
+    total = sum(fitted.weight for _, fitted in found)
+    return [(theta, fitted._replace(weight=fitted.weight / total)) for theta, fitted in found]
+
+
 class GPEstimator(BaseEstimator):
     """Base of GPClassifier and GPRegressor."""
 
@@ -137,6 +182,7 @@ class GPEstimator(BaseEstimator):
     n_jobs: int | None
     #: amplitude that the default kernel starts from, and that its prior is centred on
     _start_variance: float = 1.0
+    posterior_: GaussianPosterior | DrawsPosterior | MixturePosterior
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -198,8 +244,8 @@ class GPEstimator(BaseEstimator):
         engine: Engine,
         n_latent: int,
         weights: np.ndarray | None = None,
-    ) -> Fit:
-        """Choose theta, fit there, and keep the result."""
+    ) -> list[Fitted]:
+        """Choose theta, or sample it, fit there, and keep the result."""
         # Measured at the peak of learning: factors, inverses and gradients for every latent function, and a dozen more.
         check_memory(len(X), 7 * n_latent + 13 if isinstance(self.kernel, PerClass) else 3 * n_latent + 12)
         whole = isinstance(self.n_restarts, (int, np.integer)) and not isinstance(self.n_restarts, bool)
@@ -218,27 +264,46 @@ class GPEstimator(BaseEstimator):
         model = Model(kernel, likelihood, getattr(engine, "learner", engine), X, y, n_latent)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         hyper = choose("hyper", self.hyper, HYPER)
+        n_models = getattr(hyper, "n_models", 1)
+        if n_models > 1:
+            check_memory(len(X), n_models * (2 * n_latent if isinstance(self.kernel, PerClass) else n_latent))
         if not isinstance(hyper, Fixed):
             _warn_if_blind(kernel, X)
         rng = np.random.default_rng(seed)
         self.hyper_ = hyper(model, rng, self.n_restarts, self.n_jobs)
         if self.kernel is None and isinstance(hyper, Evidence) and X.shape[1] in range(2, _MOST_RELEVANCES + 1):
             model, self.hyper_ = _try_relevances(model, self.hyper_, hyper, rng)
-        self.kernel_, learned = model.at(self.hyper_.theta)
-        self.likelihood_ = learned.bare
-        fit = replace(model, engine=engine).fit(self.hyper_.theta)
+        self._model = model
+        self.kernel_, likelihood = model.at(self.hyper_.theta)
+        self.likelihood_ = likelihood.bare
+        final = replace(model, engine=engine)
+        fit = final.fit(self.hyper_.theta)
         self._warn_about(engine, fit)
-        self.posterior_ = make_posterior(self.kernel_, X, fit.weights)
         self.info_ = fit.info
         self.n_iter_ = fit.info.n_iter
         self.log_evidence_ = fit.log_evidence
         self.objective_ = fit.objective
-        return fit
+        if self.hyper_.samples is None or not getattr(hyper, "averages", True):
+            self.posterior_ = make_posterior(self.kernel_, X, fit.weights)
+            return [Fitted(1.0, fit, self.likelihood_)]
+        members = _fit_samples(final, self.hyper_, n_models, rng)
+        self.hyper_ = self.hyper_._replace(fits=None)
+        kernels = [final.at(theta)[0] for theta, _ in members]
+        self.posterior_ = MixturePosterior(
+            tuple(
+                Member(fitted.weight, make_posterior(kernel, X, fitted.fit.weights), fitted.likelihood)
+                for kernel, (_, fitted) in zip(kernels, members, strict=True)
+            )
+        )
+        return [fitted for _, fitted in members]
 
     def _warn_about(self, engine: Engine, fit: Fit) -> None:
         """Whatever did not converge or ran into a bound, and what to do about it."""
         troubles = []
-        if not self.hyper_.converged:
+        samples = self.hyper_.samples
+        if samples is not None and not self.hyper_.converged:
+            troubles.append(_why_not_mixed(samples))
+        elif not self.hyper_.converged:
             troubles.append(
                 f"learning stopped after {self.hyper_.n_evaluations} evaluations without converging; the best "
                 "parameters found are kept. Raise Evidence(max_iter=...) or start from other values."
@@ -307,3 +372,46 @@ class GPEstimator(BaseEstimator):
         them; (n_features,), or (C, n_features) with a PerClass kernel."""
         check_is_fitted(self)
         return self.kernel_.relevance(self.n_features_in_)
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        """What learning maximises, the engine's log evidence without the prior, on all training rows.
+
+        Parameters
+        ----------
+        theta : array-like of shape (p,), default=None
+            Unconstrained values of the free parameters, in the order of ``hyper_.theta_names``: logarithms of positive
+            ones. None takes the learned ones.
+        eval_gradient : bool
+            Whether to give the gradient in theta as well.
+
+        Returns
+        -------
+        value : float
+            For "vb" the Laplace evidence at the same mode, which is closer to the truth than its bound; "gibbs" lets
+            "vb" answer.
+        gradient : (p,), only with ``eval_gradient``
+        """
+        check_is_fitted(self)
+        theta = self.hyper_.theta if theta is None else np.asarray(theta, dtype=float)
+        if theta.shape != self.hyper_.theta.shape or not np.all(np.isfinite(theta)):
+            raise ValueError(f"expected {self.hyper_.theta.size} finite values for theta, got {theta!r}")
+        if eval_gradient:
+            value, gradient, _ = self._model.value_and_gradient(theta)
+            return value + self._log_units, gradient
+        return self._model.fit(theta).objective + self._log_units
+
+    #: what the units of the observations add to a log density of them
+    _log_units: float = 0.0
+
+    @property
+    def idata_(self) -> Any:
+        """Draws as ArviZ InferenceData: the parameters by name where they were sampled (weighted draws resampled), and
+        ``f``, the latent values at the training rows, from "gibbs" (``row`` counts those of positive weight)."""
+        check_is_fitted(self)
+        samples = self.hyper_.samples
+        latent = self.posterior_.draws.latent if isinstance(self.posterior_, DrawsPosterior) else None
+        if samples is None and latent is None:
+            raise AttributeError(
+                "idata_ holds draws; fit with inference='gibbs', or sample the kernel parameters, as hyper='nuts' does"
+            )
+        return inference_data(samples, self._model, latent, getattr(self, "classes_", None))

@@ -8,10 +8,12 @@ confidence does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from .curvature import precision
 from .likelihoods import Likelihood
@@ -31,21 +33,35 @@ class Calibration(NamedTuple):
         return self.mean_scale * mean, self.variance_scale * cov
 
 
-def calibrate(
-    likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, cov: np.ndarray, weights: np.ndarray
-) -> Calibration:
-    """Maximise sum_n w_n log E p(y_n | f), f ~ N(a mean_n, b cov_n), over log a and log b, with a prior.
+class Belief(NamedTuple):
+    """What one model says of every row without its own label: log share (n,) of the model at that row, its likelihood,
+    latent means (n, C), and variances (n, C) or covariances between latent functions (n, C, C)."""
 
-    ``cov`` holds variances (n, C) or covariances between latent functions (n, C, C).
-    """
-    slopes = _independent_slopes if cov.ndim == 2 else _coupled_slopes
+    log_share: np.ndarray
+    likelihood: Likelihood
+    mean: np.ndarray
+    cov: np.ndarray
+
+
+def calibrate(beliefs: Sequence[Belief], y: np.ndarray, weights: np.ndarray) -> Calibration:
+    """Maximise sum_n w_n log sum_s share_ns E p(y_n | f), f ~ N(a mean_ns, b cov_ns), over log a and log b, with a
+    prior; s runs over the models that are averaged, often a single one."""
 
     def loss(t: np.ndarray) -> tuple[float, np.ndarray]:
-        log_z, by_row = slopes(likelihood, y, np.exp(t[0]) * mean, np.exp(t[1]) * cov)
-        return float(0.5 * t @ t / _PRIOR_SD**2 - weights @ log_z), t / _PRIOR_SD**2 - by_row @ weights
+        log_z, by_row = zip(*(_slopes(belief, y, t) for belief in beliefs), strict=True)
+        terms = np.stack(log_z) + np.stack([belief.log_share for belief in beliefs])
+        total = logsumexp(terms, axis=0)
+        slopes = np.einsum("sn,sjn->jn", np.exp(terms - total), np.stack(by_row))
+        return float(0.5 * t @ t / _PRIOR_SD**2 - weights @ total), t / _PRIOR_SD**2 - slopes @ weights
 
     found = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-3.0, 3.0), (-6.0, 6.0)])
     return Calibration(*np.exp(found.x).tolist())
+
+
+def _slopes(belief: Belief, y: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log Z (n,) of one model at (log a, log b) = t, and its derivatives (2, n) there."""
+    slopes = _independent_slopes if belief.cov.ndim == 2 else _coupled_slopes
+    return slopes(belief.likelihood, y, np.exp(t[0]) * belief.mean, np.exp(t[1]) * belief.cov)
 
 
 def _independent_slopes(

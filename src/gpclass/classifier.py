@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ._arviz import inference_data
-from ._estimator import GPEstimator, choose, untouched_on_failure
+from ._estimator import Fitted, GPEstimator, choose, untouched_on_failure
 from ._labels import checked_proba, class_factors, is_soft, refuse_mixed_labels
-from .calibration import Calibration, calibrate
+from .calibration import Belief, Calibration, calibrate
 from .inference import EP, VB, Gibbs, Laplace
-from .inference.base import Engine, Fit
+from .inference.base import Engine
 from .kernels import Kernel, Matern
 from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, SoftLabels, Softmax
-from .posteriors import MixturePosterior
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 LIKELIHOODS = {
@@ -59,8 +58,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         likelihood has parameters to learn, label noise among them. "vb" is the variational Bayes of GR06, "ep" joint
         expectation propagation, "laplace" Laplace's method, "gibbs" sampling: slow, and the truth at the learned
         kernel parameters.
-    hyper : "evidence", "loo", "fixed" or an object of ``gpclass.hyper``, default="evidence"
-        Learn kernel parameters by maximum evidence, by leave-one-out predictions, or leave them alone.
+    hyper : "evidence", "loo", "nuts", "hmc", "fixed" or an object of ``gpclass.hyper``, default="evidence"
+        Learn kernel parameters by maximum evidence, by leave-one-out predictions, or leave them alone; or sample them,
+        by the no-U-turn sampler (needs ``pip install gpclass[mcmc]``) or hybrid Monte Carlo, and average predictions.
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from leave-one-out
         predictions of the training labels; "gibbs" goes without.
@@ -89,7 +89,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         Probabilities of each training row's labels without its own label; NaN for rows of weight 0.
     relevance_ : (n_features,) inverse squared length-scales
     hyper_, info_ : how learning and inference went (evaluations, convergence, bound after each iteration)
-    idata_ : draws of "gibbs" as ArviZ InferenceData (needs ``pip install gpclass[mcmc]``)
+    idata_ : draws of "gibbs" or of the kernel parameters as ArviZ InferenceData (needs ``pip install gpclass[mcmc]``)
     n_iter_ : int, iterations of the engine
     n_features_in_, feature_names_in_ : as in scikit-learn
 
@@ -170,8 +170,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
                     )
                 likelihood = SoftLabels(base=likelihood, proba=proba[kept])
             n_latent = likelihood.n_latent(len(self.classes_))
-            fit = self._learn(X[kept], labels[kept], likelihood, engine, n_latent, weights[kept])
-            self._calibrate(proba[kept], fit, weights[kept], kept)
+            fits = self._learn(X[kept], labels[kept], likelihood, engine, n_latent, weights[kept])
+            self._calibrate(proba[kept], fits, weights[kept], kept)
         return self
 
     def _row_weights(self, X: np.ndarray, proba: np.ndarray, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -196,20 +196,33 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             )
         return weights, proba
 
-    def _calibrate(self, proba: np.ndarray, fit: Fit, weights: np.ndarray, kept: np.ndarray) -> None:
+    def _calibrate(self, proba: np.ndarray, fits: list[Fitted], weights: np.ndarray, kept: np.ndarray) -> None:
         """Leave-one-out probabilities, and the two factors learned from them."""
         self.calibration_ = Calibration()
-        if fit.loo is None:
-            self.loo_proba_ = None
-            return
-        mean, cov = fit.loo
+        self.loo_proba_: np.ndarray | None = None
+        # One row for every label that has a probability.
+        rows, labels = np.nonzero(proba)
+        counts = weights[rows] * proba[rows, labels]
+        beliefs = []
+        for weight, fit, likelihood in fits:
+            if fit.loo is None:
+                return
+            mean, cov = fit.loo
+            log_share = np.full(len(proba), np.log(weight))
+            if len(fits) > 1:
+                # p(theta | all but row n) is p(theta | all) / p(y_n | the others, theta), up to a constant.
+                log_z = likelihood.loo_log_prob(labels, mean[rows], cov[rows])
+                log_share -= np.bincount(rows, weights=counts * log_z, minlength=len(proba))
+            beliefs.append(Belief(log_share, likelihood, mean, cov))
+        total = logsumexp([belief.log_share for belief in beliefs], axis=0)
+        beliefs = [belief._replace(log_share=belief.log_share - total) for belief in beliefs]
         if self.calibration == "loo":
-            # One row for every label that has a probability.
-            rows, labels = np.nonzero(proba)
-            counts = weights[rows] * proba[rows, labels]
-            self.calibration_ = calibrate(self.likelihood_, labels, mean[rows], cov[rows], counts)
+            by_label = [Belief(share[rows], like, mean[rows], cov[rows]) for share, like, mean, cov in beliefs]
+            self.calibration_ = calibrate(by_label, labels, counts)
         self.loo_proba_ = np.full((len(kept), len(self.classes_)), np.nan)
-        self.loo_proba_[kept] = self.likelihood_.predict(*self.calibration_(mean, cov))
+        self.loo_proba_[kept] = sum(
+            np.exp(share)[:, None] * like.predict(*self.calibration_(mean, cov)) for share, like, mean, cov in beliefs
+        )
 
     def _encode(self, y: Any) -> np.ndarray:
         check_classification_targets(y)
@@ -250,15 +263,6 @@ class GPClassifier(ClassifierMixin, GPEstimator):
                 "there are 'multinomial_probit' and 'softmax'"
             )
         return likelihood
-
-    @property
-    def idata_(self) -> Any:
-        """The draws of "gibbs" as ArviZ InferenceData: ``f`` (chain, draw, row, label), latent values at the training
-        rows (``row`` counts those of positive weight)."""
-        check_is_fitted(self)
-        if not isinstance(self.posterior_, MixturePosterior):
-            raise AttributeError("idata_ holds draws; fit with inference='gibbs' to have some")
-        return inference_data(self.posterior_.draws.latent, self.classes_)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``."""

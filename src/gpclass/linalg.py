@@ -24,6 +24,8 @@ JITTER_LADDER = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 #: Below this many rows several BLAS threads cost more than they give.
 SMALL = 600
+#: Below this many rows starting threads takes longer than factorising.
+TINY = 150
 
 
 class _OneThread:
@@ -70,10 +72,10 @@ def suited_threads(n: int) -> AbstractContextManager:
     return one_thread if n < SMALL else nullcontext()
 
 
-def for_each_class(work: Callable[[int], Any], n_classes: int) -> list[Any]:
-    """[work(0), work(1), ...], the classes shared out over threads with BLAS on one thread each."""
+def for_each_class(work: Callable[[int], Any], n_classes: int, n_rows: int) -> list[Any]:
+    """[work(0), work(1), ...], the classes shared out over threads with BLAS on one thread each where that pays."""
     threads = min(n_classes, n_threads())
-    if threads <= 1:
+    if threads <= 1 or n_rows < TINY:
         return [work(c) for c in range(n_classes)]
     with one_thread, ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, range(n_classes)))

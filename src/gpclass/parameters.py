@@ -85,6 +85,11 @@ class Parameterised:
         # One unit in the twelfth digit of slack: theta -> exp -> log is not exact at a bound.
         slack = 1e-12
         outside = np.any(array < low - slack * abs(low)) or np.any(array > high + slack * abs(high))
+        if outside and name in self.fixed and name in self.bounds:  # type: ignore[operator]
+            raise ValueError(
+                f"{label} is fixed at {value!r}, which is outside the bounds ({low:g}, {high:g}) given for it; "
+                "drop the bounds or change the value"
+            )
         if name not in self.fixed and outside:  # type: ignore[operator]
             raise ValueError(
                 f"{label} = {value!r} is outside its bounds ({low:g}, {high:g}); "

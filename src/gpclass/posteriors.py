@@ -135,8 +135,9 @@ class GaussianPosterior:
 
 
 @dataclass(frozen=True)
-class MixturePosterior:
-    """Draws, each a Gaussian with means of its own and shared variances; probabilities are averaged over them."""
+class DrawsPosterior:
+    """Draws of the latent functions at the training rows, each a Gaussian elsewhere with means of its own and shared
+    variances; probabilities are averaged over them."""
 
     kernel: Kernel
     X: np.ndarray
@@ -192,7 +193,75 @@ class MixturePosterior:
         return np.stack([parts[i].sample(X, 1, rng)[0] for i in chosen])
 
 
-def make_posterior(kernel: Kernel, X: np.ndarray, weights: Weights | Draws) -> GaussianPosterior | MixturePosterior:
+class Member(NamedTuple):
+    """One of several models whose probabilities are averaged: its share, its posterior and its likelihood."""
+
+    weight: float
+    posterior: GaussianPosterior | DrawsPosterior
+    likelihood: Likelihood
+
+
+@dataclass(frozen=True)
+class MixturePosterior:
+    """Models with different parameters, weighted: the uncertainty about theta reaches the prediction.
+
+    Each member predicts with its own kernel and likelihood; probabilities are averaged, and so are moments.
+    """
+
+    members: tuple[Member, ...]
+
+    @property
+    def n_latent(self) -> int:
+        return self.members[0].posterior.n_latent
+
+    @property
+    def weights(self) -> np.ndarray:
+        return np.array([member.weight for member in self.members])
+
+    def latent(self, X: np.ndarray) -> Latent:
+        """Mean and (co)variance of the mixture."""
+        return self._pooled([member.posterior.latent(X) for member in self.members])
+
+    def joint(self, X: np.ndarray) -> Latent:
+        """Means and full covariances (C, m, m) of the mixture between new rows."""
+        return self._pooled([member.posterior.joint(X) for member in self.members], between_rows=True)
+
+    def _pooled(self, parts: list[Latent], between_rows: bool = False) -> Latent:
+        """Covariance within members plus covariance of their means."""
+        means = np.stack([part.mean for part in parts])
+        mean = np.tensordot(self.weights, means, axes=1)
+        off = means - mean
+        within = np.tensordot(self.weights, np.stack([part.cov for part in parts]), axes=1)
+        if between_rows:
+            between = np.einsum("s,smc,snc->cmn", self.weights, off, off)
+        elif within.ndim == 3:
+            between = np.einsum("s,smc,smd->mcd", self.weights, off, off)
+        else:
+            between = np.einsum("s,smc->mc", self.weights, off**2)
+        return Latent(mean, within + between)
+
+    def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
+        """log of the average probabilities; every member has a likelihood of its own, the one given is not used."""
+        parts = [member.posterior.predict_log(member.likelihood, X, calibration) for member in self.members]
+        return logsumexp(np.stack(parts), axis=0, b=self.weights[:, None, None])
+
+    def sample(self, X: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws (n_samples, m, C) of the latent functions at new rows, each from a member drawn by weight."""
+        counts = rng.multinomial(n_samples, self.weights / self.weights.sum())
+        draws = [
+            member.posterior.sample(X, count, rng) for member, count in zip(self.members, counts, strict=True) if count
+        ]
+        return rng.permutation(np.concatenate(draws))
+
+
+def members_of(
+    posterior: GaussianPosterior | DrawsPosterior | MixturePosterior, likelihood: Likelihood
+) -> tuple[Member, ...]:
+    """The models that predictions average over: one, or those of a mixture."""
+    return posterior.members if isinstance(posterior, MixturePosterior) else (Member(1.0, posterior, likelihood),)
+
+
+def make_posterior(kernel: Kernel, X: np.ndarray, weights: Weights | Draws) -> GaussianPosterior | DrawsPosterior:
     """The posterior that an engine's weights stand for."""
-    kind = MixturePosterior if isinstance(weights, Draws) else GaussianPosterior
+    kind = DrawsPosterior if isinstance(weights, Draws) else GaussianPosterior
     return kind(kernel, X, weights)  # type: ignore[arg-type]

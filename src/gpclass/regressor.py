@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 from ._estimator import GPEstimator, choose, untouched_on_failure
 from .inference import Exact
 from .likelihoods import Gaussian
+from .posteriors import members_of
 
 ENGINES = {"exact": Exact}
 
@@ -67,7 +68,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
             likelihood = Gaussian(0.1) if self.likelihood is None else self.likelihood
             engine = choose("inference", self.inference, ENGINES)
             self._learn(X, (y - self.target_mean_) / self.target_scale_, likelihood, engine, 1)
-            self.log_evidence_ -= len(y) * np.log(self.target_scale_)
+            self._log_units = -len(y) * float(np.log(self.target_scale_))
+            self.log_evidence_ += self._log_units
             self.noise_std_ = self.target_scale_ * float(np.sqrt(self.likelihood_.variance))
         return self
 
@@ -77,12 +79,25 @@ class GPRegressor(RegressorMixin, GPEstimator):
             raise ValueError("expected at most one of return_std and return_cov, got both")
         X = self._checked(X)
         if return_cov:
-            latent = self.posterior_.joint(X)
-            mean = latent.mean[:, 0] + self.likelihood_.bias
-            covariance = latent.cov[0] + self.likelihood_.variance * np.eye(len(X))
+            mean, covariance = self._moments(X, full_cov=True)
             return self._units(mean), covariance * self.target_scale_**2
-        mean, variance = self.likelihood_.predict(*self.posterior_.latent(X)).T
+        mean, variance = self._moments(X)
         return (self._units(mean), np.sqrt(variance) * self.target_scale_) if return_std else self._units(mean)
+
+    def _moments(self, X: np.ndarray, full_cov: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance (or covariance) of new targets, averaged over models where there are several."""
+        weights, means, spreads = [], [], []
+        for weight, posterior, likelihood in members_of(self.posterior_, self.likelihood_):
+            assert isinstance(likelihood, Gaussian)
+            mean, cov = posterior.joint(X) if full_cov else posterior.latent(X)
+            weights.append(weight)
+            means.append(mean[:, 0] + likelihood.bias)
+            noise = likelihood.variance
+            spreads.append(cov[0] + noise * np.eye(len(X)) if full_cov else cov[:, 0] + noise)
+        mean = np.average(means, axis=0, weights=weights)
+        off = np.array(means) - mean
+        between = np.einsum("s,si,sj->ij" if full_cov else "s,si,si->i", weights, off, off)
+        return mean, np.average(spreads, axis=0, weights=weights) + between
 
     def _units(self, mean: np.ndarray) -> np.ndarray:
         return self.target_mean_ + self.target_scale_ * mean

@@ -13,8 +13,9 @@ from gpclass import GPClassifier, cone, cone_draws, posteriors
 from gpclass.calibration import Calibration
 from gpclass.cone import _log_integrand, _support
 from gpclass.cone_draws import _draw_label
+from gpclass.diagnostics import split_r_hat
 from gpclass.inference import EP, VB, Gibbs, Laplace
-from gpclass.inference.gibbs import importance_evidence, split_r_hat
+from gpclass.inference.gibbs import importance_evidence
 from gpclass.kernels import RBF
 from gpclass.likelihoods import Gaussian, MultinomialProbit, Probit
 from gpclass.posteriors import make_posterior

@@ -1,7 +1,11 @@
 """How kernel parameters are chosen."""
 
-from .evidence import Evidence, Fixed, Learned
+from .evidence import Evidence, Fixed
+from .hmc import HMC
+from .importance import Importance
 from .leave_one_out import LeaveOneOut
+from .nuts import NUTS
 from .objective import Model
+from .results import Learned, Samples
 
-__all__ = ["Evidence", "Fixed", "Learned", "LeaveOneOut", "Model"]
+__all__ = ["HMC", "NUTS", "Evidence", "Fixed", "Importance", "Learned", "LeaveOneOut", "Model", "Samples"]

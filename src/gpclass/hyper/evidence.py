@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from ..priors import Normal
+from ..priors import Normal, PriorLike
 from .objective import Model
+from .results import Learned
+from .target import Target
 
+#: Step in theta for the curvature of the log posterior.
+_STEP = 1e-3
 #: Stands for "no value here" in the search: finite, so that the line search can step back from it.
 _REFUSED = 1e25
-
-
-class Learned(NamedTuple):
-    """Result of a search: theta, the objective there, how it was found."""
-
-    theta: np.ndarray
-    value: float
-    n_evaluations: int
-    converged: bool
-    at_bounds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class Fixed:
     def __call__(
         self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
     ) -> Learned:
-        return Learned(model.theta, float("nan"), 0, True)
+        return Learned(model.theta, float("nan"), 0, True, theta_names=tuple(model.theta_names))
 
 
 @dataclass(frozen=True)
@@ -43,9 +38,9 @@ class Evidence:
 
     Parameters
     ----------
-    prior : Normal or None
-        Prior on theta. The default is weak: normal about the starting values with standard deviation 3, a factor of
-        twenty either way. It keeps parameters finite that the data say nothing about.
+    prior : Prior, dictionary of parameter name to Prior, or None
+        See ``gpclass.priors``. The default is weak: theta is normal about its starting values with standard deviation
+        3, a factor of twenty either way. It keeps parameters finite that the data say nothing about.
     max_iter : int
         Limit on L-BFGS-B iterations.
     tol : float
@@ -58,7 +53,7 @@ class Evidence:
         learns from all rows.
     """
 
-    prior: Normal | None = field(default_factory=Normal)
+    prior: PriorLike = field(default_factory=Normal)
     max_iter: int = 200
     tol: float = 1e-7
     spread: float = 1.5
@@ -75,49 +70,75 @@ class Evidence:
         low, high = model.theta_bounds.T
         draws = start + self.spread * rng.standard_normal((n_restarts, start.size))
         starts = [start, *np.clip(draws, low, high)]
-        runs = Parallel(n_jobs=n_jobs)(delayed(self._climb)(model, theta) for theta in starts)
+        runs, causes = zip(
+            *Parallel(n_jobs=n_jobs)(delayed(self._climb)(model, theta) for theta in starts), strict=True
+        )
         best = max(runs, key=lambda run: run.value)
+        if not np.isfinite(best.value):
+            raise LinAlgError(f"nothing can be computed at the starting values: {causes[0]}")
         touched = (np.abs(best.theta - low) < 1e-8) | (np.abs(best.theta - high) < 1e-8)
         names = tuple(name for name, hit in zip(model.theta_names, touched, strict=True) if hit)
-        return best._replace(n_evaluations=sum(run.n_evaluations for run in runs), at_bounds=names)
+        return best._replace(
+            n_evaluations=sum(run.n_evaluations for run in runs),
+            at_bounds=names,
+            covariance=self.covariance(self.target(model), best.theta),
+            theta_names=tuple(model.theta_names),
+        )
 
     def value_and_gradient(self, model: Model, theta: np.ndarray, init: Any) -> tuple[float, np.ndarray, Any]:
         """What the search maximises, before the prior."""
         return model.value_and_gradient(theta, init)
 
-    def _climb(self, model: Model, theta: np.ndarray) -> Learned:
-        centre = model.theta
-        warm: list[Any] = [None]
-        scale = 1.0
-        refused = 0
+    def target(self, model: Model) -> Target:
+        """What the search maximises, with the prior."""
+        evaluate = partial(self.value_and_gradient, model)
+        return Target(evaluate, model.log_prior(self.prior), model.theta_bounds, of_theta=False)
 
-        def loss(t: np.ndarray) -> tuple[float, np.ndarray]:
-            nonlocal refused
-            try:
-                value, gradient, warm[0] = self.value_and_gradient(model, t, warm[0])
-            except LinAlgError:
-                value, gradient = np.nan, np.zeros_like(t)
-            if self.prior is not None:
-                log_prior, by_theta = self.prior.log_density(t, centre)
-                value, gradient = value + log_prior, gradient + by_theta
-            if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-                refused += 1
-                return _REFUSED, np.zeros_like(t)
-            return -value / scale, -gradient / scale
+    def covariance(self, target: Target, theta: np.ndarray) -> np.ndarray | None:
+        """Laplace's covariance of theta at an optimum, from the change of the gradient over small steps."""
+        low, high = target.bounds.T
+        inside = np.flatnonzero((theta - low > 1e-8) & (high - theta > 1e-8))
+        covariance = np.full((len(theta), len(theta)), np.nan)
+        _, here = target(theta)
+        curvature = np.empty((len(inside), len(inside)))
+        for i, j in enumerate(inside):
+            step = _STEP if theta[j] + _STEP <= high[j] else -_STEP
+            moved = theta.copy()
+            moved[j] += step
+            value, there = target(moved)
+            curvature[i] = (here - there)[inside] / step if np.isfinite(value) else np.nan
+        if not np.all(np.isfinite(curvature)):
+            return covariance
+        try:
+            factor = cho_factor(0.5 * (curvature + curvature.T))
+        except LinAlgError:
+            return covariance
+        covariance[np.ix_(inside, inside)] = cho_solve(factor, np.eye(len(inside)))
+        return covariance
 
-        first, slope = loss(theta)
-        if first == _REFUSED:
-            return Learned(theta, -np.inf, 1, False)
+    def _climb(self, model: Model, theta: np.ndarray) -> tuple[Learned, str]:
+        """The nearest optimum, and why evaluations failed, if any did."""
+        target = self.target(model)
+        first, slope = target(theta)
+        if not np.isfinite(first):
+            return Learned(theta, -np.inf, 1, False), target.cause
         # With bounds on every variable L-BFGS-B takes a first step as long as the gradient, which can throw a parameter
         # across its whole range. Scaled like this the first step is at most 1 in any entry.
         scale = max(1.0, float(np.max(np.abs(slope))))
-        known = {theta.tobytes(): (first / scale, slope / scale)}  # the search asks for its start again
+        known = {theta.tobytes(): (first, slope)}  # the search asks for its start again
+
+        def loss(t: np.ndarray) -> tuple[float, np.ndarray]:
+            key = t.tobytes()
+            value, gradient = known.pop(key) if key in known else target(t)
+            return (-value / scale, -gradient / scale) if np.isfinite(value) else (_REFUSED, gradient)
+
         found = minimize(
-            lambda t: known.pop(t.tobytes(), None) or loss(t),
+            loss,
             theta,
             jac=True,
             method="L-BFGS-B",
             bounds=model.theta_bounds,
             options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-5},
         )
-        return Learned(found.x, -float(found.fun) * scale, int(found.nfev), bool(found.success) and not refused)
+        converged = bool(found.success) and not target.n_refused
+        return Learned(found.x, -float(found.fun) * scale, target.n_evaluations, converged), target.cause

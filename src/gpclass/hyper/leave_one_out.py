@@ -9,6 +9,7 @@ import numpy as np
 
 from .evidence import Evidence
 from .objective import Model, by_differences
+from .target import Target
 
 
 @dataclass(frozen=True)
@@ -23,3 +24,7 @@ class LeaveOneOut(Evidence):
 
     def value_and_gradient(self, model: Model, theta: np.ndarray, init: Any) -> tuple[float, np.ndarray, Any]:
         return by_differences(model.loo_score, theta, init, model.theta_bounds, self.step)
+
+    def covariance(self, target: Target, theta: np.ndarray) -> None:
+        """None: leave-one-out scores are no log density of theta."""
+        return

@@ -12,6 +12,7 @@ from ..inference.base import Engine, Fit, differentiable
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..linalg import suited_threads
+from ..priors import LogPrior, PriorLike, lay_over
 
 
 def by_differences(
@@ -57,6 +58,20 @@ class Model:
     def theta_names(self) -> list[str]:
         return self.kernel.theta_names + self.likelihood.theta_names
 
+    @property
+    def parameter_names(self) -> list[str]:
+        """Names of all parameters, fixed ones too."""
+        return [*self.kernel.parameters, *self.likelihood.parameters]
+
+    def log_prior(self, prior: PriorLike) -> LogPrior:
+        """A prior laid over the entries of theta, around the present values."""
+        domains = []
+        for part in (self.kernel, self.likelihood):
+            for parameter in part.parameters.values():
+                if not parameter.fixed:
+                    domains += [parameter.domain] * np.size(parameter.value)
+        return lay_over(prior, self.theta_names, domains, self.theta, self.parameter_names)
+
     def thinned(self, max_rows: int) -> Model:
         """The same model on at most so many rows, evenly spaced within each label (or over all rows, for numbers)."""
         n = len(self.y)
@@ -94,6 +109,10 @@ class Model:
         with suited_threads(len(self.y)):
             K, pullback = kernel.vjp(self.X)
             fit = self.engine(K, self.y, likelihood, self.n_latent, init, gradient=True)
+            if init is not None and not fit.info.converged:
+                # A start far from home can trap an iteration that converges from scratch.
+                fresh = self.engine(K, self.y, likelihood, self.n_latent, None, gradient=True)
+                fit = fresh if fresh.info.converged else fit
             assert fit.dK is not None
             assert fit.dlikelihood is not None
             return fit.objective, np.concatenate([pullback(fit.dK), fit.dlikelihood]), fit.state

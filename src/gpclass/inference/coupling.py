@@ -35,13 +35,13 @@ class Coupled:
 
     def __init__(self, K: np.ndarray, d: np.ndarray, room: Room | None = None) -> None:
         self.K = K
-        self.n_latent = d.shape[1]
+        self.n_rows, self.n_latent = d.shape
         self.root_d = np.sqrt(d)
         self.rho = d / d.sum(axis=1, keepdims=True)
         self.root_rho = np.sqrt(self.rho)
         self._room = Room(*d.shape) if room is None else room
         self.chol, self.inverse = self._room.chol, self._room.inverse
-        linalg.for_each_class(self._factorise, self.n_latent)
+        linalg.for_each_class(self._factorise, self.n_latent, self.n_rows)
         if self.n_latent > 1:
             M = np.zeros(self.chol.shape[1:])
             over_rows(_add_scaled, len(d), 3.0 * d.size, self.inverse.transpose(0, 2, 1), self.root_rho, M)
@@ -74,7 +74,7 @@ class Coupled:
                 inner = inner - square
             return self.root_d[:, c, None] * inner * self.root_d[:, c], by_log_d
 
-        by_K, by_log_d = zip(*linalg.for_each_class(one, self.n_latent), strict=True)
+        by_K, by_log_d = zip(*linalg.for_each_class(one, self.n_latent, self.n_rows), strict=True)
         shared = self.K.ndim == 2
         return reduce(np.add, by_K) if shared else np.stack(by_K), np.stack(by_log_d, axis=1)
 
@@ -117,7 +117,7 @@ class Coupled:
                 linalg.half_solve_in_place(self.coupling, Q)
             return own
 
-        own = linalg.for_each_class(one, self.n_latent)
+        own = linalg.for_each_class(one, self.n_latent, self.n_rows)
         return add_coupling(own, shared if self.n_latent > 1 else None)
 
     def _settled(self, c: int, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

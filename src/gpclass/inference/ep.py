@@ -208,7 +208,7 @@ def _refresh(K: np.ndarray, sites: Sites) -> _State:
         alpha = nu - r * (inverse_factor.T @ (inverse_factor @ (r * (own @ nu))))
         return L, inverse_factor, alpha, own @ alpha, np.maximum(variance, 1e-14 * np.max(np.diag(own)))
 
-    chol, inverse_factor, alpha, mean, variance = zip(*linalg.for_each_class(one, C), strict=True)
+    chol, inverse_factor, alpha, mean, variance = zip(*linalg.for_each_class(one, C, K.shape[-1]), strict=True)
     return _State(
         sites,
         chol,
@@ -240,5 +240,5 @@ def _gradient(K: np.ndarray, state: _State) -> np.ndarray:
         half = state.inverse_factor[c] * root[:, c]
         return 0.5 * (np.outer(state.alpha[:, c], state.alpha[:, c]) - half.T @ half)
 
-    pieces = linalg.for_each_class(one, root.shape[1])
+    pieces = linalg.for_each_class(one, root.shape[1], root.shape[0])
     return np.sum(pieces, axis=0) if K.ndim == 2 else np.stack(pieces)

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from scipy.special import logsumexp
 
 from .. import cone_draws, linalg
-from .._arviz import effective_sample_size
+from ..diagnostics import effective_sample_size, effective_weights, split_r_hat
 from ..likelihoods import Likelihood, MultinomialProbit, Probit
 from .base import Fit, Info, Weights, check_prior, threads_suited_to_size
 from .coupling import Coupled
@@ -151,15 +151,6 @@ class Gibbs:
         return kept_m, kept_alpha
 
 
-def split_r_hat(draws: np.ndarray) -> np.ndarray:
-    """Gelman and Rubin's potential scale reduction of halved chains, for draws (chains, draws, ...)."""
-    half = draws.shape[1] // 2
-    halves = np.concatenate([draws[:, :half], draws[:, half : 2 * half]])
-    within = halves.var(axis=1, ddof=1).mean(axis=0)
-    between = half * halves.mean(axis=1).var(axis=0, ddof=1)
-    return np.sqrt(((half - 1) / half * within + between / half) / np.maximum(within, 1e-300))
-
-
 def importance_evidence(
     K: np.ndarray,
     y: np.ndarray,
@@ -181,5 +172,5 @@ def importance_evidence(
     log_weight += 0.5 * np.einsum("snc,ncd,snd->s", f, posterior.precision(), f, optimize=True)
     labels = np.tile(y, n_samples)
     log_weight += likelihood.log_prob(labels, f.reshape(-1, n_latent)).reshape(n_samples, -1).sum(axis=1)
-    effective = np.exp(2.0 * logsumexp(log_weight) - logsumexp(2.0 * log_weight))
-    return float(logsumexp(log_weight) - np.log(n_samples)) if effective >= 10.0 else float("nan")
+    enough = effective_weights(log_weight) >= 10.0
+    return float(logsumexp(log_weight) - np.log(n_samples)) if enough else float("nan")

@@ -1,0 +1,121 @@
+"""Hybrid Monte Carlo over theta with trajectories of fixed length, as WB98 ran it (section 5 and appendix D)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.linalg import LinAlgError
+
+from ..priors import by_name
+from .evidence import Fixed
+from .objective import Model
+from .results import Learned
+from .sampler import Sampler, from_chains
+from .target import Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class HMC(Sampler):
+    """Hybrid Monte Carlo: leapfrog trajectories with unit masses.
+
+    The defaults are those of WB98, which starts at the kernel's values. ``NUTS`` adapts its steps and needs no tuning.
+
+    Parameters
+    ----------
+    n_iter : int
+        Trajectories of each chain.
+    burn_in : int or None
+        Trajectories thrown away at the start; None throws a third away.
+    n_leapfrog : int
+        Steps of a trajectory.
+    step_size : float or dictionary of parameter name to float
+        Length of a step in theta. A step of 0.1 in WB98's log w is one of 0.05 in the logarithm of a length-scale.
+    n_chains : int
+    """
+
+    n_iter: int = 200
+    burn_in: int | None = None
+    n_leapfrog: int = 20
+    step_size: float | Mapping[str, float] = 0.1
+    n_chains: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_counts(n_iter=1, n_leapfrog=1, n_chains=1)
+        if self.burn_in is not None:
+            self._check_counts(burn_in=0)
+        if self.n_iter - self._n_burnt < 4:
+            raise ValueError(
+                f"HMC: expected at least 4 trajectories after burn-in, got {self.n_iter} - {self._n_burnt}"
+            )
+
+    @property
+    def _n_burnt(self) -> int:
+        return self.n_iter // 3 if self.burn_in is None else self.burn_in
+
+    def __call__(
+        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
+    ) -> Learned:
+        if model.theta.size == 0:
+            return Fixed()(model, rng)
+        model = self.rows_of(model)
+        work = (delayed(self._chain)(self.target(model), model, child) for child in rng.spawn(self.n_chains))
+        thetas, densities, rates, counts, failures = zip(*Parallel(n_jobs=n_jobs)(work), strict=True)
+        return from_chains(
+            np.stack(thetas),
+            np.stack(densities),
+            model,
+            sum(counts),
+            acceptance=float(np.mean(rates)),
+            n_failed=sum(failures),
+        )
+
+    def _steps(self, model: Model) -> np.ndarray:
+        if isinstance(self.step_size, Mapping):
+            sizes = by_name(self.step_size, model.theta_names, model.parameter_names, 0.1, "a step size")
+        else:
+            sizes = [self.step_size] * model.theta.size
+        steps = np.array(sizes, dtype=float)
+        if not np.all((steps > 0) & np.isfinite(steps)):
+            raise ValueError(f"HMC: step_size must be positive, got {self.step_size!r}")
+        return steps
+
+    def _chain(
+        self, target: Target, model: Model, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, float, int, int]:
+        """Draws (S, p) after burn-in, their log densities, the mean acceptance, evaluations, and failures."""
+        steps, theta = self._steps(model), model.theta
+        value, slope = target(theta)
+        if not np.isfinite(value):
+            raise LinAlgError(f"nothing can be computed at the starting values: {target.cause}")
+        draws, densities, rates = [], [], []
+        for _ in range(self.n_iter):
+            momentum = rng.standard_normal(len(theta))
+            place, there, gradient = theta, value, slope
+            final = momentum
+            for _ in range(self.n_leapfrog):
+                half = final + 0.5 * steps * gradient
+                place = place + steps * half
+                there, gradient = target(place)
+                if not np.isfinite(there):
+                    break
+                final = half + 0.5 * steps * gradient
+            # Metropolis on the energy H = E + p'p / 2, E = -log density.
+            change = float(there - value - 0.5 * (final @ final - momentum @ momentum))
+            rate = float(np.exp(min(0.0, change))) if np.isfinite(there) else 0.0
+            if rng.uniform() < rate:
+                theta, value, slope = place, there, gradient
+            draws.append(theta)
+            densities.append(value)
+            rates.append(rate)
+        kept = slice(self._n_burnt, None)
+        return (
+            np.array(draws[kept]),
+            np.array(densities[kept]),
+            float(np.mean(rates[kept])),
+            target.n_evaluations,
+            (target.n_refused),
+        )

@@ -1,0 +1,184 @@
+"""Importance sampling of theta (GR06 sections 4.3 and 4.4), in a form that does not collapse, and as printed.
+
+The paper draws phi ~ Exp(psi) with psi following the estimate of phi, and weighs draws by the density of the posterior
+mean of the latent functions under the prior, N(m | 0, C_phi) (equation 4.5). C_phi is nearly singular, so one draw
+takes all the weight, and a proposal that follows the estimate cannot come back from a wrong one.
+
+Here the latent functions are integrated out: weights are the engine's evidence times the prior. The proposal starts as
+a t distribution at the most probable theta, with the curvature there for its scale, and is fitted to the weighted draws
+after each round; all rounds count, weighted by the mixture of their proposals, so no round can spoil the others
+(adaptive multiple importance sampling). A wide component in every round keeps the weights bounded where the
+proposal is too narrow, and the largest weights are Pareto smoothed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, solve_triangular
+from scipy.special import gammaln, logsumexp
+
+from .. import linalg
+from ..diagnostics import effective_weights, pareto_smoothed
+from ..priors import ExponentialGamma, PriorLike, Relevance
+from . import literal_importance
+from .evidence import Fixed
+from .objective import Model
+from .results import Learned, Samples
+from .sampler import Sampler
+from .target import Target
+
+#: GR06's prior for phi = w / 2, vague: psi integrated out.
+HIERARCHY = Relevance(ExponentialGamma(1e-3, 2e-3))
+#: Degrees of freedom of the proposals.
+_DF = 5.0
+#: Share and widening of the second component of each proposal.
+_WIDE_SHARE, _WIDTH = 0.15, 3.0
+#: Draws count as enough when they are worth this many.
+_ENOUGH = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Importance(Sampler):
+    """Importance sampling of theta under the engine's evidence and the prior.
+
+    Parameters
+    ----------
+    prior : "hierarchy", Prior, dictionary of parameter name to Prior, or None
+        "hierarchy" is GR06's Exponential-Gamma prior on inverse squared length-scales, and a weak normal on all else.
+    n_draws : int
+        Draws in all; with ``literal``, in each iteration.
+    n_rounds : int or None
+        Rounds after each of which the proposal is adapted; None is 5, or with ``literal`` 50 iterations.
+    literal : bool
+        Follow the printed equations of GR06, collapsing weights included: for probit likelihoods and length-scales.
+        Predictions are then made at the mean of phi, as in the paper.
+    """
+
+    prior: PriorLike | str = "hierarchy"  # type: ignore[assignment]
+    n_draws: int = 500
+    n_rounds: int | None = None
+    literal: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_counts(n_draws=20)
+        if self.n_rounds is not None:
+            self._check_counts(n_rounds=1)
+        if isinstance(self.prior, str) and self.prior != "hierarchy":
+            raise ValueError(f"Importance: prior must be 'hierarchy' or a Prior, got {self.prior!r}")
+        if not self.literal and self.n_draws < 5 * self._n_rounds:
+            raise ValueError(f"Importance: expected at least 5 draws a round, got {self.n_draws} in {self.n_rounds}")
+
+    @property
+    def _n_rounds(self) -> int:
+        return (50 if self.literal else 5) if self.n_rounds is None else self.n_rounds
+
+    @property
+    def averages(self) -> bool:
+        """Whether predictions average over the draws."""
+        return not self.literal
+
+    def prior_for(self, model: Model) -> PriorLike:
+        if not isinstance(self.prior, str):
+            return self.prior
+        scaled = any(name.split("[")[0].split(".")[-1] == "length_scale" for name in model.theta_names)
+        return {"length_scale": HIERARCHY} if scaled else {}
+
+    def __call__(
+        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
+    ) -> Learned:
+        if model.theta.size == 0:
+            return Fixed()(model, rng)
+        model = self.rows_of(model)
+        if self.literal:
+            return literal_importance.sample(model, rng, self.n_draws, self._n_rounds)
+        best = self.optimum(model, rng, n_restarts, n_jobs)
+        target = self._density(model)
+        proposals = [Proposal.near(best)]
+        thetas = np.empty((0, model.theta.size))
+        values = np.empty(0)
+        for size in np.diff(np.linspace(0, self.n_draws, self._n_rounds + 1).astype(int)):
+            drawn = proposals[-1].draw(size, rng)
+            thetas = np.vstack([thetas, drawn])
+            values = np.append(values, [target(theta)[0] for theta in drawn])
+            if not np.any(np.isfinite(values)):
+                raise LinAlgError(f"inference failed at every draw of the parameters: {target.cause}")
+            log_weights, k = pareto_smoothed(values - log_mixture(proposals, thetas))
+            proposals.append(Proposal.fitted(thetas, np.exp(log_weights), proposals[-1]))
+        effective = effective_weights(log_weights)
+        samples = Samples(
+            thetas[None],
+            values[None],
+            weights=np.exp(log_weights),
+            n_effective=effective,
+            pareto_k=k,
+            n_failed=int(np.sum(~np.isfinite(values))),
+        )
+        return Learned(
+            samples.mean,
+            float(np.exp(log_weights) @ np.where(np.isfinite(values), values, 0.0)),
+            best.n_evaluations + target.n_evaluations,
+            effective >= _ENOUGH,
+            theta_names=tuple(model.theta_names),
+            samples=samples,
+        )
+
+    def _density(self, model: Model) -> Target:
+        """The log density of theta without its gradient, which importance sampling does not need."""
+
+        def evaluate(theta: np.ndarray, init: object) -> tuple[float, np.ndarray, object]:
+            fit = model.fit(theta, init)
+            return fit.objective, np.zeros_like(theta), fit.state
+
+        return Target(evaluate, model.log_prior(self.prior_for(model)), model.theta_bounds, of_theta=True)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A multivariate t distribution, and a wider one of the same centre in a small share of the draws."""
+
+    centre: np.ndarray
+    chol: np.ndarray
+
+    @classmethod
+    def near(cls, best: Learned) -> Proposal:
+        """About an optimum, as wide as the curvature there says; a factor of e where it says nothing."""
+        p = len(best.theta)
+        covariance = best.covariance
+        if covariance is None or not np.all(np.isfinite(covariance)):
+            variance = np.full(p, 1.0) if covariance is None else np.diag(covariance)
+            covariance = np.diag(np.where(np.isfinite(variance), variance, 1.0))
+        return cls(best.theta, linalg.cholesky(covariance))
+
+    @classmethod
+    def fitted(cls, thetas: np.ndarray, weights: np.ndarray, last: Proposal) -> Proposal:
+        """To weighted draws; with fewer effective draws than parameters, more is kept of the last covariance."""
+        centre = weights @ thetas
+        off = thetas - centre
+        covariance = (weights[:, None] * off).T @ off
+        effective = 1.0 / np.sum(weights**2)
+        keep = 1.0 / (1.0 + effective / (2.0 * len(centre)))
+        return cls(centre, linalg.cholesky((1.0 - keep) * covariance + keep * last.chol @ last.chol.T))
+
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        wide = np.where(rng.uniform(size=n) < _WIDE_SHARE, _WIDTH, 1.0)
+        stretch = wide / np.sqrt(rng.chisquare(_DF, size=n) / _DF)
+        return self.centre + stretch[:, None] * (rng.standard_normal((n, len(self.centre))) @ self.chol.T)
+
+    def log_density(self, thetas: np.ndarray) -> np.ndarray:
+        p = len(self.centre)
+        square = np.sum(solve_triangular(self.chol, (thetas - self.centre).T, lower=True) ** 2, axis=0)
+        constant = gammaln(0.5 * (_DF + p)) - gammaln(0.5 * _DF) - 0.5 * p * np.log(_DF * np.pi)
+        constant -= np.sum(np.log(np.diag(self.chol)))
+        parts = [
+            np.log(share) - p * np.log(width) - 0.5 * (_DF + p) * np.log1p(square / (_DF * width**2))
+            for share, width in ((1.0 - _WIDE_SHARE, 1.0), (_WIDE_SHARE, _WIDTH))
+        ]
+        return constant + np.logaddexp(*parts)
+
+
+def log_mixture(proposals: list[Proposal], thetas: np.ndarray) -> np.ndarray:
+    """Log density of draws under the mixture of all rounds' proposals."""
+    return logsumexp([proposal.log_density(thetas) for proposal in proposals], axis=0) - np.log(len(proposals))

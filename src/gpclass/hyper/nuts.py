@@ -1,0 +1,113 @@
+"""The no-U-turn sampler over theta, by nutpie (``pip install gpclass[mcmc]``)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from .evidence import Fixed
+from .objective import Model
+from .results import Learned
+from .sampler import Sampler, from_chains, scattered
+from .target import Target
+
+
+def _nutpie() -> Any:
+    with warnings.catch_warnings():
+        # ArviZ 0.x, which nutpie imports, announces its successor.
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            import nutpie
+        except ImportError as error:
+            raise ImportError("NUTS needs nutpie: pip install 'gpclass[mcmc]'") from error
+    return nutpie
+
+
+@dataclass(frozen=True, kw_only=True)
+class NUTS(Sampler):
+    """Sample theta under the engine's evidence and the prior; chains start near the most probable theta.
+
+    Parameters
+    ----------
+    n_draws : int
+        Draws of each chain after tuning.
+    n_tune : int
+        Draws spent on adapting step size and scales, thrown away.
+    n_chains : int
+    target_accept : float
+        Mean acceptance that the step size is adapted to.
+    """
+
+    n_draws: int = 150
+    n_tune: int = 150
+    n_chains: int = 4
+    target_accept: float = 0.8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_counts(n_draws=4, n_tune=20, n_chains=1)
+        if not 0.0 < self.target_accept < 1.0:
+            raise ValueError(f"NUTS: target_accept must be between 0 and 1, got {self.target_accept!r}")
+
+    def __call__(
+        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
+    ) -> Learned:
+        nutpie = _nutpie()
+        p = model.theta.size
+        if p == 0:
+            return Fixed()(model, rng)
+        model = self.rows_of(model)
+        best = self.optimum(model, rng, n_restarts, n_jobs)
+        starts = iter([scattered(self.target(model), best, rng) for _ in range(self.n_chains)])
+        targets: list[Target] = []
+        errors: list[Exception] = []
+
+        def make_density() -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+            target = self.target(model)
+            targets.append(target)
+
+            def density(theta: np.ndarray) -> tuple[float, np.ndarray]:
+                if not errors:
+                    try:
+                        return target(np.array(theta))
+                    except Exception as error:  # an exception in the sampler's thread would take the process down
+                        errors.append(error)
+                return -np.inf, np.zeros(p)
+
+            return density
+
+        compiled = nutpie.compiled_pyfunc.from_pyfunc(
+            p,
+            make_density,
+            lambda *_: lambda theta: {"theta": np.array(theta)},
+            [np.dtype("float64")],
+            [(p,)],
+            ["theta"],
+            make_initial_point_fn=lambda seed: next(starts, best.theta),
+        )
+        trace = nutpie.sample(
+            compiled,
+            draws=self.n_draws,
+            tune=self.n_tune,
+            chains=self.n_chains,
+            cores=min(effective_n_jobs(n_jobs), self.n_chains),
+            seed=int(rng.integers(2**31)),
+            target_accept=self.target_accept,
+            progress_bar=False,
+        )
+        if errors:
+            raise errors[0]
+        stats = trace.sample_stats
+        return from_chains(
+            trace.posterior["theta"].to_numpy(),
+            stats["logp"].to_numpy(),
+            model,
+            best.n_evaluations + sum(target.n_evaluations for target in targets),
+            acceptance=float(stats["mean_tree_accept"].mean()),
+            n_failed=int(stats["diverging"].sum()),
+        )

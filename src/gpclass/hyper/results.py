@@ -1,0 +1,93 @@
+"""What learning gives back: one theta, or many with weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..inference.base import Fit
+
+
+class Samples(NamedTuple):
+    """Draws from the posterior of theta.
+
+    ``theta`` is (chains, draws, p), ``log_density`` (chains, draws) up to a constant. ``weights`` (chains * draws,) sum
+    to one; None stands for equal ones. ``n_effective`` counts independent draws: the smallest over the entries of theta
+    for a chain (None without ArviZ), (sum w)^2 / sum w^2 for weighted draws. ``r_hat`` is the largest over the entries
+    of theta, None for weighted draws; ``pareto_k`` the tail index of importance weights, of which
+    values above 0.7 say that few draws carry all the weight. ``acceptance`` is the mean acceptance probability,
+    ``n_failed`` the number of proposals where nothing could be computed (for NUTS, of diverging trajectories).
+    """
+
+    theta: np.ndarray
+    log_density: np.ndarray
+    weights: np.ndarray | None = None
+    n_effective: float | None = None
+    r_hat: float | None = None
+    pareto_k: float | None = None
+    acceptance: float | None = None
+    n_failed: int = 0
+
+    @property
+    def flat(self) -> np.ndarray:
+        """(chains * draws, p)"""
+        return self.theta.reshape(-1, self.theta.shape[-1])
+
+    @property
+    def flat_weights(self) -> np.ndarray:
+        n = len(self.flat)
+        return np.full(n, 1.0 / n) if self.weights is None else self.weights
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Posterior mean of theta."""
+        return self.flat_weights @ self.flat
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariance (p, p) of theta."""
+        off = self.flat - self.mean
+        return (self.flat_weights[:, None] * off).T @ off
+
+    @property
+    def sd(self) -> np.ndarray:
+        """Posterior standard deviation of theta."""
+        return np.sqrt(np.diag(self.covariance))
+
+    def representatives(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """At most n of the draws and their weights, standing for all: evenly spaced, in proportion to the weights."""
+        # Systematic resampling: one uniform offset, n equal steps through the cumulative weights.
+        places = (np.arange(n) + rng.uniform()) / n
+        chosen = np.searchsorted(np.cumsum(self.flat_weights), places * (1.0 - 1e-12))
+        which, counts = np.unique(np.minimum(chosen, len(self.flat) - 1), return_counts=True)
+        thetas, inverse = np.unique(self.flat[which], axis=0, return_inverse=True)  # a rejected move repeats its draw
+        return thetas, np.bincount(inverse.ravel(), weights=counts / n)
+
+
+class Learned(NamedTuple):
+    """Result of learning: theta (an optimum, or the mean of samples), the objective there, how it was found.
+
+    ``covariance`` (p, p) of theta at an optimum is Laplace's, the inverse curvature of the log posterior of theta (for
+    the rows that were learned from), and ``standard_error`` the root of its diagonal: NaN where that is no maximum or a
+    bound was hit. Samples have a covariance of their own.
+
+    ``trace`` is the bound after each iteration, where there are iterations with a bound.
+
+    ``fits`` holds (theta, weight, Fit) where sampling made the latent functions too, None otherwise.
+    """
+
+    theta: np.ndarray
+    value: float
+    n_evaluations: int
+    converged: bool
+    at_bounds: tuple[str, ...] = ()
+    covariance: np.ndarray | None = None
+    theta_names: tuple[str, ...] = ()
+    samples: Samples | None = None
+    trace: tuple[float, ...] = ()
+    fits: tuple[tuple[np.ndarray, float, Fit], ...] | None = None
+
+    @property
+    def standard_error(self) -> np.ndarray | None:
+        return None if self.covariance is None else np.sqrt(np.diag(self.covariance))

@@ -1,0 +1,50 @@
+"""The log density of theta that searches climb and samplers walk on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from ..priors import LogPrior
+
+#: (theta, state) -> (value, gradient, state): the evidence, or whatever stands for it
+Evaluate = Callable[[np.ndarray, Any], tuple[float, np.ndarray, Any]]
+
+
+class Target:
+    """log p(y | theta) + log p(theta), each evaluation starting from the engine's state at the last.
+
+    Where nothing can be computed, or outside the bounds, the value is -inf and the gradient zero; ``cause`` says why.
+    """
+
+    def __init__(self, evaluate: Evaluate, prior: LogPrior, bounds: np.ndarray, *, of_theta: bool) -> None:
+        self.evaluate, self.prior, self.bounds, self.of_theta = evaluate, prior, bounds, of_theta
+        self.n_evaluations = 0
+        self.n_refused = 0
+        self.cause = ""
+        self._state: Any = None
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        low, high = self.bounds.T
+        slack = 1e-9 * (1.0 + np.abs(theta))
+        if not (np.all(np.isfinite(theta)) and np.all(theta >= low - slack) and np.all(theta <= high + slack)):
+            return self._refuse(theta, "outside the bounds of its parameters")
+        self.n_evaluations += 1
+        try:
+            value, gradient, state = self.evaluate(np.clip(theta, low, high), self._state)
+        except (LinAlgError, FloatingPointError) as error:
+            return self._refuse(theta, str(error))
+        log_prior, slope = self.prior(theta, self.of_theta)
+        value, gradient = value + log_prior, gradient + slope
+        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+            return self._refuse(theta, "the evidence or its gradient is not finite")
+        self._state = state
+        return float(value), gradient
+
+    def _refuse(self, theta: np.ndarray, cause: str) -> tuple[float, np.ndarray]:
+        self.n_refused += 1
+        self.cause = cause
+        return -np.inf, np.zeros_like(theta)
