@@ -13,19 +13,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arviz import inference_data
-from .hyper import HMC, NUTS, Evidence, Fixed, Importance, Learned, LeaveOneOut, Model, Samples
+from ._progress import Callbacks, Terminal, listening, quiet, track
+from .hyper import HMC, NUTS, Evidence, Fixed, Importance, Learned, LeaveOneOut, Metropolis, Model, Samples
 from .inference.base import Engine, Fit
 from .kernels import RBF, Kernel, PerClass, Scaled, from_sklearn
 from .likelihoods import Likelihood, Weighted
 from .posteriors import DrawsPosterior, GaussianPosterior, Latent, Member, MixturePosterior, make_posterior
 from .priors import Normal
 
-HYPER = {"evidence": Evidence, "fixed": Fixed, "hmc": HMC, "importance": Importance, "loo": LeaveOneOut, "nuts": NUTS}
+HYPER = {
+    "evidence": Evidence,
+    "fixed": Fixed,
+    "hmc": HMC,
+    "importance": Importance,
+    "loo": LeaveOneOut,
+    "metropolis": Metropolis,
+    "nuts": NUTS,
+}
 
 
 class Fitted(NamedTuple):
@@ -157,9 +167,11 @@ def _fit_samples(
         return [(theta, Fitted(weight, fit, model.at(theta)[1].bare)) for theta, weight, fit in learned.fits]
     found: list[tuple[np.ndarray, Fitted]] = []
     state, cause = None, ""
-    for theta, weight in zip(*learned.samples.representatives(n_models, rng), strict=True):
+    thetas, weights = learned.samples.representatives(n_models, rng)
+    for theta, weight in track(zip(thetas, weights, strict=True), "models", len(thetas)):
         try:
-            fit = model.fit(theta, state)
+            with quiet():
+                fit = model.fit(theta, state)
         except LinAlgError as error:
             cause = str(error)
             continue
@@ -171,7 +183,7 @@ def _fit_samples(
     return [(theta, fitted._replace(weight=fitted.weight / total)) for theta, fitted in found]
 
 
-class GPEstimator(BaseEstimator):
+class GPEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of GPClassifier and GPRegressor."""
 
     kernel: Any
@@ -180,6 +192,7 @@ class GPEstimator(BaseEstimator):
     standardize: Any
     random_state: Any
     n_jobs: int | None
+    verbose: int
     #: amplitude that the default kernel starts from, and that its prior is centred on
     _start_variance: float = 1.0
     posterior_: GaussianPosterior | DrawsPosterior | MixturePosterior
@@ -204,6 +217,15 @@ class GPEstimator(BaseEstimator):
         return self
 
     # ---- fitting ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """Around all of a fit: who hears of its progress, and nothing changed if it fails."""
+        # The callbacks' context comes first: it must outlive a fit that fails, to be torn down.
+        root = Callbacks(self, self._init_callback_context(max_subtasks=None))
+        with untouched_on_failure(self), listening(root, Terminal(type(self).__name__) if self.verbose else None):
+            yield
+            root.end()
 
     def _start_kernel(self, n_features: int) -> Kernel:
         """The kernel to start from (see also _try_relevances for the default one)."""
@@ -270,14 +292,18 @@ class GPEstimator(BaseEstimator):
         if not isinstance(hyper, Fixed):
             _warn_if_blind(kernel, X)
         rng = np.random.default_rng(seed)
-        self.hyper_ = hyper(model, rng, self.n_restarts, self.n_jobs)
+        joint = isinstance(hyper, Metropolis)
+        if joint:
+            hyper.check(engine)
+        self.hyper_ = hyper(replace(model, engine=engine) if joint else model, rng, self.n_restarts, self.n_jobs)
         if self.kernel is None and isinstance(hyper, Evidence) and X.shape[1] in range(2, _MOST_RELEVANCES + 1):
             model, self.hyper_ = _try_relevances(model, self.hyper_, hyper, rng)
         self._model = model
         self.kernel_, likelihood = model.at(self.hyper_.theta)
         self.likelihood_ = likelihood.bare
         final = replace(model, engine=engine)
-        fit = final.fit(self.hyper_.theta)
+        # A sampler of the latent functions has made its fits already; the first speaks for them.
+        fit = final.fit(self.hyper_.theta) if self.hyper_.fits is None else self.hyper_.fits[0][2]
         self._warn_about(engine, fit)
         self.info_ = fit.info
         self.n_iter_ = fit.info.n_iter

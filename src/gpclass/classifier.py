@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ._estimator import Fitted, GPEstimator, choose, untouched_on_failure
+from ._estimator import Fitted, GPEstimator, choose
 from ._labels import checked_proba, class_factors, is_soft, refuse_mixed_labels
 from .calibration import Belief, Calibration, calibrate
 from .inference import EP, VB, Gibbs, Laplace
@@ -72,7 +73,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         Whether inputs are scaled to mean 0 and variance 1 first; "auto" does so exactly when no kernel was given.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
-        Processes for restarts.
+        Processes for restarts and chains.
+    verbose : int, default=0
+        1 prints how far learning and inference have come. Bars: ``set_callbacks(sklearn.callback.ProgressBar())``.
 
     Attributes
     ----------
@@ -124,6 +127,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         standardize: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.likelihood = likelihood
@@ -135,7 +139,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GPClassifier:
         """Fit to rows X (n, n_features) with labels y (n,): strings, numbers or any sortable objects.
 
@@ -147,7 +153,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         """
         if self.calibration not in ("loo", None):
             raise ValueError(f"calibration must be 'loo' or None, got {self.calibration!r}")
-        with untouched_on_failure(self):
+        with self._fitting():
             refuse_mixed_labels(y)
             soft = is_soft(y)
             if soft:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.callback import with_callbacks
 from sklearn.utils.validation import validate_data
 
-from ._estimator import GPEstimator, choose, untouched_on_failure
+from ._estimator import GPEstimator, choose
 from .inference import Exact
 from .likelihoods import Gaussian
 from .posteriors import members_of
@@ -21,7 +22,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     Parameters
     ----------
-    kernel, hyper, n_restarts, standardize, random_state, n_jobs
+    kernel, hyper, n_restarts, standardize, random_state, n_jobs, verbose
         As for ``GPClassifier``; amplitudes are in units of the standard deviation of y.
     likelihood : Gaussian, default=None
         Noise model to start from, its variance in units of the variance of y; None starts at 0.1.
@@ -47,6 +48,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         standardize: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.likelihood = likelihood
@@ -56,10 +58,12 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any) -> GPRegressor:
         """Fit to rows X (n, n_features) with numbers y (n,)."""
-        with untouched_on_failure(self):
+        with self._fitting():
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
             y = np.asarray(y, dtype=float)
             self.target_mean_ = float(y.mean())

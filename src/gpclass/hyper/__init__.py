@@ -4,8 +4,9 @@ from .evidence import Evidence, Fixed
 from .hmc import HMC
 from .importance import Importance
 from .leave_one_out import LeaveOneOut
+from .metropolis import Metropolis
 from .nuts import NUTS
 from .objective import Model
 from .results import Learned, Samples
 
-__all__ = ["HMC", "NUTS", "Evidence", "Fixed", "Importance", "Learned", "LeaveOneOut", "Model", "Samples"]
+__all__ = ["HMC", "NUTS", "Evidence", "Fixed", "Importance", "Learned", "LeaveOneOut", "Metropolis", "Model", "Samples"]

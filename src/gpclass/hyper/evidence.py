@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
+from .._progress import task, track
 from ..priors import Normal, PriorLike
 from .objective import Model
 from .results import Learned
@@ -70,9 +71,8 @@ class Evidence:
         low, high = model.theta_bounds.T
         draws = start + self.spread * rng.standard_normal((n_restarts, start.size))
         starts = [start, *np.clip(draws, low, high)]
-        runs, causes = zip(
-            *Parallel(n_jobs=n_jobs)(delayed(self._climb)(model, theta) for theta in starts), strict=True
-        )
+        climbs = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(self._climb)(model, theta) for theta in starts)
+        runs, causes = zip(*track(climbs, "starting points", len(starts)), strict=True)
         best = max(runs, key=lambda run: run.value)
         if not np.isfinite(best.value):
             raise LinAlgError(f"nothing can be computed at the starting values: {causes[0]}")
@@ -132,13 +132,20 @@ class Evidence:
             value, gradient = known.pop(key) if key in known else target(t)
             return (-value / scale, -gradient / scale) if np.isfinite(value) else (_REFUSED, gradient)
 
-        found = minimize(
-            loss,
-            theta,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=model.theta_bounds,
-            options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-5},
-        )
+        with task("search") as search:
+
+            def tell(intermediate_result: OptimizeResult) -> None:
+                if search.step(f"log posterior {-intermediate_result.fun * scale:.2f}"):
+                    raise StopIteration
+
+            found = minimize(
+                loss,
+                theta,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=model.theta_bounds,
+                options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-5},
+                callback=tell,
+            )
         converged = bool(found.success) and not target.n_refused
         return Learned(found.x, -float(found.fun) * scale, target.n_evaluations, converged), target.cause

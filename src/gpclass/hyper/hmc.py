@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.linalg import LinAlgError
 
+from .._progress import track
 from ..priors import by_name
 from .evidence import Fixed
 from .objective import Model
@@ -92,7 +93,7 @@ class HMC(Sampler):
         if not np.isfinite(value):
             raise LinAlgError(f"nothing can be computed at the starting values: {target.cause}")
         draws, densities, rates = [], [], []
-        for _ in range(self.n_iter):
+        for _ in track(range(self.n_iter), "trajectories", self.n_iter):
             momentum = rng.standard_normal(len(theta))
             place, there, gradient = theta, value, slope
             final = momentum

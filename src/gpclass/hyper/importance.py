@@ -20,6 +20,7 @@ from scipy.linalg import LinAlgError, solve_triangular
 from scipy.special import gammaln, logsumexp
 
 from .. import linalg
+from .._progress import track
 from ..diagnostics import effective_weights, pareto_smoothed
 from ..priors import ExponentialGamma, PriorLike, Relevance
 from . import literal_importance
@@ -102,7 +103,7 @@ class Importance(Sampler):
         for size in np.diff(np.linspace(0, self.n_draws, self._n_rounds + 1).astype(int)):
             drawn = proposals[-1].draw(size, rng)
             thetas = np.vstack([thetas, drawn])
-            values = np.append(values, [target(theta)[0] for theta in drawn])
+            values = np.append(values, [target(theta)[0] for theta in track(drawn, "draws", size)])
             if not np.any(np.isfinite(values)):
                 raise LinAlgError(f"inference failed at every draw of the parameters: {target.cause}")
             log_weights, k = pareto_smoothed(values - log_mixture(proposals, thetas))

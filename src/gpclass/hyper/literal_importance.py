@@ -12,6 +12,7 @@ from scipy.linalg import LinAlgError
 from scipy.special import logsumexp
 
 from .. import linalg
+from .._progress import track
 from ..diagnostics import effective_weights
 from ..inference.base import class_matrix
 from ..kernels import PerClass
@@ -42,7 +43,7 @@ def sample(model: Model, rng: np.random.Generator, n_draws: int, n_iter: int) ->
     class_of = _classes(model)
     m = 0.1 * rng.standard_normal((len(model.y), model.n_latent))
     trace = []
-    for _ in range(n_iter):
+    for _ in track(range(n_iter), "iterations", n_iter):
         K = model.at(theta)[0](model.X)
         m, bound = _update_means(model, K, m)
         trace.append(bound)

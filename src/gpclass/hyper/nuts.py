@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from .._progress import task
 from .evidence import Fixed
 from .objective import Model
 from .results import Learned
@@ -81,25 +82,33 @@ class NUTS(Sampler):
 
             return density
 
+        def expand(theta: np.ndarray) -> dict[str, np.ndarray]:
+            if len(told) < total:  # called once for every draw, in the sampler's thread
+                told.append(draws.step())
+            return {"theta": np.array(theta)}
+
         compiled = nutpie.compiled_pyfunc.from_pyfunc(
             p,
             make_density,
-            lambda *_: lambda theta: {"theta": np.array(theta)},
+            lambda *_: expand,
             [np.dtype("float64")],
             [(p,)],
             ["theta"],
             make_initial_point_fn=lambda seed: next(starts, best.theta),
         )
-        trace = nutpie.sample(
-            compiled,
-            draws=self.n_draws,
-            tune=self.n_tune,
-            chains=self.n_chains,
-            cores=min(effective_n_jobs(n_jobs), self.n_chains),
-            seed=int(rng.integers(2**31)),
-            target_accept=self.target_accept,
-            progress_bar=False,
-        )
+        total = self.n_chains * (self.n_tune + self.n_draws)
+        told: list[bool] = []
+        with task("draws", total) as draws:
+            trace = nutpie.sample(
+                compiled,
+                draws=self.n_draws,
+                tune=self.n_tune,
+                chains=self.n_chains,
+                cores=min(effective_n_jobs(n_jobs), self.n_chains),
+                seed=int(rng.integers(2**31)),
+                target_accept=self.target_accept,
+                progress_bar=False,
+            )
         if errors:
             raise errors[0]
         stats = trace.sample_stats

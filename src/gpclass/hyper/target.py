@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from .._progress import quiet
 from ..priors import LogPrior
 
 #: (theta, state) -> (value, gradient, state): the evidence, or whatever stands for it
@@ -34,7 +35,8 @@ class Target:
             return self._refuse(theta, "outside the bounds of its parameters")
         self.n_evaluations += 1
         try:
-            value, gradient, state = self.evaluate(np.clip(theta, low, high), self._state)
+            with quiet():
+                value, gradient, state = self.evaluate(np.clip(theta, low, high), self._state)
         except (LinAlgError, FloatingPointError) as error:
             return self._refuse(theta, str(error))
         log_prior, slope = self.prior(theta, self.of_theta)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import linalg
+from .._progress import track
 from ..likelihoods import Likelihood
 from .anderson import Anderson
 from .base import Fit, Info
@@ -57,7 +58,7 @@ def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: in
     trace: list[float] = []
     converged, n_skipped = False, 0
     best, smallest = sites, np.inf
-    for _ in range(engine.max_iter):
+    for _ in track(range(engine.max_iter), "EP sweeps"):
         log_z, d, location = likelihood.site(y, state.cavity_mean, state.cavity_cov)
         trace.append(_log_evidence(state, log_z))
         matched = np.stack([d, location])

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import linalg
+from .._progress import track
 from ..likelihoods import Likelihood
 from . import coupled_ep
 from .anderson import Anderson
@@ -139,7 +140,7 @@ class EP:
         trace, converged, n_skipped = [], False, 0
         best, smallest = state, np.inf
         cavity_mean, cavity_variance, broken = state.cavity()
-        for _ in range(self.max_iter):
+        for _ in track(range(self.max_iter), "EP sweeps"):
             log_z, first, second = likelihood.tilted(y, cavity_mean, cavity_variance)
             trace.append(_log_evidence(state, log_z, cavity_mean, cavity_variance))
             # Moments mean + v first and v + v^2 second, written as a site; a broken cavity keeps the one it has.

@@ -17,6 +17,7 @@ from joblib import Parallel, delayed
 from scipy.special import logsumexp
 
 from .. import cone_draws, linalg
+from .._progress import track
 from ..diagnostics import effective_sample_size, effective_weights, split_r_hat
 from ..likelihoods import Likelihood, MultinomialProbit, Probit
 from .base import Fit, Info, Weights, check_prior, threads_suited_to_size
@@ -77,6 +78,11 @@ class Gibbs:
             if not isinstance(value, (int, np.integer)) or value < least:
                 raise ValueError(f"Gibbs: {name} must be a whole number of at least {least}, got {value!r}")
 
+    @property
+    def n_sweeps(self) -> int:
+        """Of each chain."""
+        return self.burn_in + self.n_draws * self.thin
+
     def check(self, likelihood: Likelihood) -> None:
         """Refuse a likelihood it cannot sample, before any work is done."""
         plain = isinstance(likelihood, (Probit, MultinomialProbit)) and getattr(likelihood, "variance", 1.0) == 1.0
@@ -113,7 +119,7 @@ class Gibbs:
         r_hat = float(np.max(split_r_hat(visible)))
         evidence = importance_evidence(K, y, likelihood, n_latent, np.random.default_rng(self.random_state))
         info = Info(
-            self.n_draws * self.thin + self.burn_in,
+            self.n_sweeps,
             r_hat < 1.1,
             r_hat=r_hat,
             n_effective=effective_sample_size(visible),
@@ -132,16 +138,12 @@ class Gibbs:
         """Draws of the latent values (S, n, C) and of alpha."""
         rng = np.random.default_rng(seed)
         n = len(y)
-        bias = getattr(likelihood, "bias", 0.0)
         m = linalg.product(root, rng.standard_normal((n, C)))
         labels = np.asarray(y, dtype=np.int64)
-        auxiliary = cone_draws.start(labels, m, rng) if C > 1 else np.empty((n, 1))
+        auxiliary = start_auxiliaries(labels, m, rng)
         kept_m, kept_alpha = np.empty((2, self.n_draws, n, C))
-        for step in range(self.burn_in + self.n_draws * self.thin):
-            if C > 1:
-                cone_draws.redraw(labels, m, auxiliary, rng)
-            else:
-                auxiliary = cone_draws.draw_half_line(labels, m + bias, rng) - bias
+        for step in track(range(self.n_sweeps), "sweeps", self.n_sweeps):
+            auxiliary = draw_auxiliaries(labels, m, auxiliary, likelihood, rng)
             smoothed = linalg.product(Sigma, auxiliary)
             m = smoothed + linalg.product(root, rng.standard_normal((n, C)))
             after = step - self.burn_in
@@ -149,6 +151,22 @@ class Gibbs:
                 kept_m[after // self.thin] = m
                 kept_alpha[after // self.thin] = auxiliary - smoothed
         return kept_m, kept_alpha
+
+
+def start_auxiliaries(labels: np.ndarray, m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Some auxiliaries (n, C) that agree with the labels, to start from."""
+    return cone_draws.start(labels, m, rng) if m.shape[1] > 1 else np.zeros_like(m)
+
+
+def draw_auxiliaries(
+    labels: np.ndarray, m: np.ndarray, last: np.ndarray, likelihood: Likelihood, rng: np.random.Generator
+) -> np.ndarray:
+    """Auxiliaries given the latent values; with more than two classes a step from the ``last`` ones, in their place."""
+    if m.shape[1] > 1:
+        cone_draws.redraw(labels, m, last, rng)
+        return last
+    bias = getattr(likelihood, "bias", 0.0)
+    return cone_draws.draw_half_line(labels, m + bias, rng) - bias
 
 
 def importance_evidence(

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import linalg
+from .._progress import track
 from ..likelihoods import Likelihood
 from .base import check_prior, class_matrix
 from .coupling import Coupled
@@ -101,7 +102,7 @@ class Landscape:
         """Newton's method on J with backtracking; where J is concave it cannot miss."""
         point = self.start(init)
         heights = [point.J]
-        for _ in range(max_iter):
+        for _ in track(range(max_iter), "Newton steps"):
             m_target, target = self._newton_target(point)
             gain = float(np.vdot(point.p - point.alpha, m_target - point.m))
             size = 1.0

@@ -25,6 +25,7 @@ from typing import ClassVar
 import numpy as np
 
 from .. import linalg
+from .._progress import track
 from ..likelihoods import Likelihood
 from .base import Fit, Info, Weights, require, threads_suited_to_size
 from .coupling import Coupled
@@ -95,7 +96,7 @@ def _climb_plain(hill: Landscape, init: np.ndarray | None, tol: float, max_iter:
     """GR06 eq 4.6: the auxiliaries y~ = m + p, then the new mean Sigma y~."""
     point = hill.start(init)
     heights = [point.J]
-    for _ in range(max_iter):
+    for _ in track(range(max_iter), "iterations"):
         _, alpha = hill.split(point.m + hill.noise[:, None] * point.p)
         new = hill.at(alpha)
         moved = np.max(np.abs(new.m - point.m))
