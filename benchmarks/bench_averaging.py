@@ -32,9 +32,9 @@ def data_sets():
         yield name, stored["X"].astype(float), stored["y"]
 
 
-def score(kernel, hyper, X, X_test, y, y_test):
+def score(kernel, hyper, engine, X, X_test, y, y_test):
     start = time.perf_counter()
-    model = GPClassifier(kernel, hyper=hyper, standardize=True, random_state=0).fit(X, y)
+    model = GPClassifier(kernel, hyper=hyper, inference=engine, standardize=True, random_state=0).fit(X, y)
     seconds = time.perf_counter() - start
     log_proba = model.predict_log_proba(X_test)
     return np.mean(log_proba[np.arange(len(y_test)), np.searchsorted(model.classes_, y_test)]), seconds
@@ -42,7 +42,8 @@ def score(kernel, hyper, X, X_test, y, y_test):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    chosen = sys.argv[1:] or list(SAMPLERS)
+    engine = sys.argv[1] if len(sys.argv) > 1 else "ep"
+    chosen = sys.argv[2:] or list(SAMPLERS)
     for name, X, y in data_sets():
         p = X.shape[1]
         for shape, length_scale in (("one length-scale", np.sqrt(p)), ("one for each input", np.full(p, np.sqrt(p)))):
@@ -53,7 +54,7 @@ if __name__ == "__main__":
             for seed in range(10):
                 split = train_test_split(X, y, test_size=0.4, random_state=seed, stratify=y)
                 for key, hyper in methods.items():
-                    value, took = score(kernel, hyper, *split)
+                    value, took = score(kernel, hyper, engine, *split)
                     scores[key].append(value)
                     seconds[key] += took / 10
             line = f"{name:12} {shape:18}"

@@ -141,6 +141,48 @@ class RelevanceDisplay:
         return self
 
 
+class RelevancePosteriorDisplay:
+    """What is known of each input's relevance w (WB98, figure 2): log w with one standard deviation either way.
+
+    From samples of the parameters these are posterior means and deviations, from one optimum its value and Laplace's
+    standard error. ``optimum`` (squares) stands beside them where it is given.
+    """
+
+    def __init__(
+        self, mean: np.ndarray, sd: np.ndarray, names: list[str], optimum: np.ndarray | None = None, label: str = ""
+    ) -> None:
+        self.mean, self.sd, self.names, self.optimum, self.label = mean, sd, names, optimum, label
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, optimum: Any = None, feature_names: Any = None, ax: Any = None
+    ) -> RelevancePosteriorDisplay:
+        """Of a fitted estimator; ``optimum`` is another one, fitted to the same inputs, whose relevances to compare.
+
+        With a PerClass kernel log w is averaged over the classes.
+        """
+        check_is_fitted(estimator)
+        mean, sd = log_relevance(estimator)
+        if feature_names is None:
+            feature_names = getattr(estimator, "feature_names_in_", [f"x{j + 1}" for j in range(len(mean))])
+        other = None if optimum is None else log_relevance(optimum)[0]
+        label = "optimum" if estimator.hyper_.samples is None else "posterior mean"
+        return cls(mean, sd, [str(name) for name in feature_names], other, label).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> RelevancePosteriorDisplay:
+        ax = _axes(ax)
+        places = np.arange(len(self.names))
+        ax.errorbar(places, self.mean, self.sd, fmt="o", color=COLOURS[0], capsize=4, label=f"{self.label} ± 1 sd")
+        if self.optimum is not None:
+            ax.plot(places, self.optimum, "s", markerfacecolor="none", color=COLOURS[1], label="optimum")
+        ax.set_xticks(places, self.names, rotation=0 if max(map(len, self.names)) < 8 else 30)
+        ax.set(ylabel="log relevance, log w")
+        ax.legend(fontsize="small")
+        ax.grid(axis="y", alpha=0.25)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
 class ReliabilityDisplay:
     """How often predictions of a given confidence are right; on the diagonal confidence is deserved."""
 
@@ -179,3 +221,34 @@ class ReliabilityDisplay:
         ax.grid(alpha=0.25)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def log_relevance(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of log w for each input of a fitted estimator, from samples or Laplace's covariance.
+
+    NaN where an input is not used, or its uncertainty is not known.
+    """
+    learned = estimator.hyper_
+
+    def at(theta: np.ndarray) -> np.ndarray:
+        kernel = estimator._model.at(theta)[0]
+        with np.errstate(divide="ignore"):
+            values = np.log(np.atleast_2d(kernel.relevance(estimator.n_features_in_))).mean(axis=0)
+        return np.where(np.isfinite(values), values, np.nan)
+
+    if learned.samples is not None:
+        values = np.array([at(theta) for theta in learned.samples.flat])
+        weights = learned.samples.flat_weights
+        mean = weights @ values
+        return mean, np.sqrt(weights @ (values - mean) ** 2)
+    mean = at(learned.theta)
+    if learned.covariance is None:
+        return mean, np.full_like(mean, np.nan)
+    step = 1e-4
+    by_theta = np.array([(at(learned.theta + step * e) - mean) / step for e in np.eye(len(learned.theta))])
+    # Parameters without a standard error matter only to the inputs that depend on them.
+    moved = np.abs(by_theta) > 1e-9
+    known = np.where(np.isfinite(learned.covariance), learned.covariance, 0.0)
+    variance = np.einsum("pj,pq,qj->j", by_theta, known, by_theta)
+    unknown = np.any(moved & ~np.isfinite(np.diag(learned.covariance))[:, None], axis=0)
+    return mean, np.where(unknown, np.nan, np.sqrt(np.maximum(variance, 0.0)))

@@ -6,9 +6,17 @@ from sklearn.datasets import load_iris
 
 from gpclass import GPClassifier
 from gpclass.datasets import make_rings
+from gpclass.hyper import Evidence, Importance
 from gpclass.kernels import RBF
 from gpclass.metrics import calibration_error, mean_log_probability, reliability_curve
-from gpclass.plotting import BoundDisplay, ProbabilityMapDisplay, RelevanceDisplay, ReliabilityDisplay
+from gpclass.plotting import (
+    BoundDisplay,
+    ProbabilityMapDisplay,
+    RelevanceDisplay,
+    RelevancePosteriorDisplay,
+    ReliabilityDisplay,
+)
+from gpclass.priors import Normal
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -71,3 +79,20 @@ def test_rings_are_as_the_paper_says():
     assert X[y == 3][:, :2].std() == pytest.approx(0.1, rel=0.05)
     assert np.bincount(y)[1:].min() > 900
     np.testing.assert_array_equal(X, make_rings(3000, random_state=0)[0])
+
+
+def test_posterior_of_relevances():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::3], y[::3]
+    optimum = GPClassifier(10.0 * RBF(np.ones(4)), hyper=Evidence(max_rows=None)).fit(X, y)
+    shown = RelevancePosteriorDisplay.from_estimator(optimum)
+    # log w = -2 log l, so its error is twice that of log l
+    np.testing.assert_allclose(shown.mean, -2.0 * optimum.hyper_.theta[1:])
+    np.testing.assert_allclose(shown.sd, 2.0 * optimum.hyper_.standard_error[1:], rtol=1e-6)
+    sampler = Importance(prior=Normal(), n_draws=60, n_models=5)
+    sampled = GPClassifier(10.0 * RBF(np.ones(4)), hyper=sampler, random_state=0).fit(X, y)
+    both = RelevancePosteriorDisplay.from_estimator(sampled, optimum=optimum, feature_names=list("abcd"))
+    np.testing.assert_allclose(both.mean, -2.0 * sampled.hyper_.samples.mean[1:])
+    np.testing.assert_allclose(both.sd, 2.0 * sampled.hyper_.samples.sd[1:])
+    assert [label.get_text() for label in both.ax_.get_xticklabels()] == list("abcd")
+    np.testing.assert_allclose(both.ax_.lines[-1].get_ydata(), shown.mean)

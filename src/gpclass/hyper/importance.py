@@ -109,17 +109,19 @@ class Importance(Sampler):
             log_weights, k = pareto_smoothed(values - log_mixture(proposals, thetas))
             proposals.append(Proposal.fitted(thetas, np.exp(log_weights), proposals[-1]))
         effective = effective_weights(log_weights)
+        done = np.isfinite(values)
+        weights = np.exp(log_weights[done])
         samples = Samples(
-            thetas[None],
-            values[None],
-            weights=np.exp(log_weights),
+            thetas[done][None],
+            values[done][None],
+            weights=weights,
             n_effective=effective,
             pareto_k=k,
-            n_failed=int(np.sum(~np.isfinite(values))),
+            n_failed=int(np.sum(~done)),
         )
         return Learned(
             samples.mean,
-            float(np.exp(log_weights) @ np.where(np.isfinite(values), values, 0.0)),
+            float(weights @ values[done]),
             best.n_evaluations + target.n_evaluations,
             effective >= _ENOUGH,
             theta_names=tuple(model.theta_names),

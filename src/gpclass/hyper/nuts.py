@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.linalg import LinAlgError
 
 from .._progress import task
 from .evidence import Fixed
@@ -98,17 +99,21 @@ class NUTS(Sampler):
         )
         total = self.n_chains * (self.n_tune + self.n_draws)
         told: list[bool] = []
-        with task("draws", total) as draws:
-            trace = nutpie.sample(
-                compiled,
-                draws=self.n_draws,
-                tune=self.n_tune,
-                chains=self.n_chains,
-                cores=min(effective_n_jobs(n_jobs), self.n_chains),
-                seed=int(rng.integers(2**31)),
-                target_accept=self.target_accept,
-                progress_bar=False,
-            )
+        try:
+            with task("draws", total) as draws:
+                trace = nutpie.sample(
+                    compiled,
+                    draws=self.n_draws,
+                    tune=self.n_tune,
+                    chains=self.n_chains,
+                    cores=min(effective_n_jobs(n_jobs), self.n_chains),
+                    seed=int(rng.integers(2**31)),
+                    target_accept=self.target_accept,
+                    progress_bar=False,
+                )
+        except RuntimeError as error:
+            causes = [target.cause for target in targets if target.cause]
+            raise (errors[0] if errors else LinAlgError(f"NUTS could not start: {[*causes, str(error)][0]}")) from None
         if errors:
             raise errors[0]
         stats = trace.sample_stats

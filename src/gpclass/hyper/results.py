@@ -17,7 +17,8 @@ class Samples(NamedTuple):
     for a chain (None without ArviZ), (sum w)^2 / sum w^2 for weighted draws. ``r_hat`` is the largest over the entries
     of theta, None for weighted draws; ``pareto_k`` the tail index of importance weights, of which
     values above 0.7 say that few draws carry all the weight. ``acceptance`` is the mean acceptance probability,
-    ``n_failed`` the number of proposals where nothing could be computed (for NUTS, of diverging trajectories).
+    ``n_failed`` the number of proposals where nothing could be computed, which are left out (for NUTS, of diverging
+    trajectories).
     """
 
     theta: np.ndarray

@@ -1,0 +1,504 @@
+"""Learning and sampling through the estimators: what reaches the prediction, and what a user can read off."""
+
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from scipy.linalg import LinAlgError
+from sklearn.callback import ProgressBar
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as sklearn_kernels
+
+from gpclass import GPClassifier, GPRegressor
+from gpclass.calibration import Calibration
+from gpclass.hyper import HMC, NUTS, Evidence, Importance, LeaveOneOut, Metropolis
+from gpclass.inference import EP, Gibbs, Laplace
+from gpclass.kernels import RBF, Constant, PerClass
+from gpclass.likelihoods import Gaussian, Probit
+from gpclass.posteriors import MixturePosterior
+from gpclass.priors import Exponential, Gamma, LogNormal, Normal, Relevance
+
+from ..conftest import central_difference, relative_error
+
+FEW = Importance(prior=Normal(), n_draws=60, n_models=12)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X[::3], y[::3]
+
+
+@pytest.fixture(scope="module")
+def binary():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    return X, (X[:, 0] + 0.4 * rng.normal(size=40) > 0).astype(int)
+
+
+# ---- one optimum -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inference", ["vb", "laplace", "ep"])
+def test_map_is_stationary(binary, inference):
+    prior = {"variance": Gamma(2.0, 0.5), "length_scale": Relevance(Normal(-3, 3))}
+    hyper = Evidence(prior=prior, tol=1e-12)
+    model = GPClassifier(2.0 * RBF(np.ones(2)), inference=inference, hyper=hyper).fit(*binary)
+
+    def log_posterior(theta):
+        # Gamma as it is written, for the variance; the normal for log w = -2 log l.
+        penalty = (2.0 - 1.0) * theta[0] - 0.5 * np.exp(theta[0])
+        return model.log_marginal_likelihood(theta) + penalty - 0.5 * np.sum(((-2.0 * theta[1:] + 3.0) / 3.0) ** 2)
+
+    slope = central_difference(log_posterior, model.hyper_.theta, step=1e-2)
+    assert np.max(np.abs(slope)) < 2e-3
+
+
+def test_exponential_prior_prunes_and_lognormal_does_not(binary):
+    # LPJ05's L1 penalty on process variances: a component that explains nothing goes to (nearly) nothing.
+    X, y = binary
+    kernel = RBF(1.0, fixed=True) * 1.0 + Constant(1.0)
+    found = {}
+    for name, prior in (("l1", Exponential(5.0)), ("lognormal", LogNormal(0.0, 0.5))):
+        model = GPClassifier(kernel, hyper=Evidence(prior={"constant.variance": prior}), calibration=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a pruned variance ends at its bound
+            found[name] = model.fit(X, y).kernel_.params["constant.variance"]
+    assert found["l1"] < 1e-3
+    assert found["lognormal"] > 0.1
+
+
+def test_standard_error_is_the_curvature(iris):
+    model = GPClassifier(10.0 * RBF(1.0), hyper=Evidence(tol=1e-12, max_rows=None), inference="laplace").fit(*iris)
+    prior = model._model.log_prior(Normal())
+
+    def slope(theta):
+        return model.log_marginal_likelihood(theta, eval_gradient=True)[1] + prior(theta)[1]
+
+    curvature = -central_difference(slope, model.hyper_.theta, step=1e-2)
+    expected = np.sqrt(np.diag(np.linalg.inv(0.5 * (curvature + curvature.T))))
+    assert relative_error(model.hyper_.standard_error, expected) < 5e-3
+    assert model.hyper_.theta_names == ("variance", "length_scale")
+
+
+def test_no_standard_error_at_a_bound_or_for_leave_one_out(binary):
+    bounded = 1.0 * RBF(1.0, bounds={"length_scale": (0.9, 1.1)})
+    with pytest.warns(ConvergenceWarning, match="length_scale at a bound"):
+        model = GPClassifier(bounded).fit(*binary)
+    assert np.isnan(model.hyper_.standard_error[1])
+    assert np.isfinite(model.hyper_.standard_error[0])
+    assert GPClassifier(1.0 * RBF(1.0), hyper=LeaveOneOut()).fit(*binary).hyper_.standard_error is None
+
+
+def test_prior_moves_the_optimum(binary):
+    tight = Evidence(prior={"length_scale": Normal(np.log(5.0), 0.01)})
+    model = GPClassifier(1.0 * RBF(1.0), hyper=tight).fit(*binary)
+    assert model.kernel_.params["length_scale"] == pytest.approx(5.0, rel=0.03)
+
+
+def test_per_class_parameters_differ(iris):
+    kernel = PerClass(10.0 * RBF(2.0) + Constant(1.0))
+    model = GPClassifier(kernel, likelihood="softmax", inference="laplace", hyper=Evidence(prior=Normal(-3, 3)))
+    model.fit(*iris)
+    scales = [model.kernel_.params[f"{c}.rbf.length_scale"] for c in range(3)]
+    assert np.ptp(scales) > 0.1
+    assert model.relevance_.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [({"lengthscale": Normal()}, "no such parameter; the model has"), ({"bias": Normal()}, "'bias', which is fixed")],
+)
+def test_priors_on_what_is_not_there(binary, prior, message):
+    for hyper in (Evidence(prior=prior), NUTS(prior=prior), HMC(prior=prior), Importance(prior=prior)):
+        with pytest.raises(ValueError, match=message):
+            GPClassifier(RBF(1.0), likelihood=Probit(fixed=True), hyper=hyper).fit(*binary)
+
+
+def test_fixed_outside_given_bounds_is_a_contradiction():
+    with pytest.raises(ValueError, match=r"is fixed at 20\.0, which is outside the bounds"):
+        RBF(20.0, fixed="length_scale", bounds={"length_scale": (0.1, 10.0)})
+    assert RBF(2e5, fixed="length_scale").params["length_scale"] == 2e5  # the default bounds bind nobody
+
+
+# ---- log marginal likelihood -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inference", ["vb", "laplace", "ep"])
+def test_log_marginal_likelihood(iris, inference):
+    engine = EP(tol=1e-9, max_iter=2000) if inference == "ep" else inference
+    model = GPClassifier(10.0 * RBF(1.0), inference=engine, hyper="fixed").fit(*iris)
+    assert model.log_marginal_likelihood() == pytest.approx(model.objective_, abs=1e-6)
+    theta = np.array([2.0, 0.3])
+    value, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
+    assert value == pytest.approx(model.log_marginal_likelihood(theta), abs=1e-6)
+    assert relative_error(gradient, central_difference(model.log_marginal_likelihood, theta, step=5e-3)) < 1e-5
+
+
+def test_log_marginal_likelihood_is_scikit_learns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 1))
+    y = 3.0 + 2.0 * np.sin(X[:, 0]) + 0.1 * rng.normal(size=30)
+    ours = GPRegressor(1.5 * RBF(0.8), likelihood=Gaussian(0.05), hyper="fixed").fit(X, y)
+    theirs = GaussianProcessRegressor(
+        1.5 * sklearn_kernels.RBF(0.8) + sklearn_kernels.WhiteKernel(0.05),
+        optimizer=None,
+        normalize_y=True,
+        alpha=0.0,
+    ).fit(X, y)
+    # scikit-learn answers for standardised targets: add what their units take away.
+    units = len(y) * np.log(y.std())
+    assert ours.log_marginal_likelihood() + units == pytest.approx(theirs.log_marginal_likelihood(), abs=1e-8)
+    assert ours.log_marginal_likelihood() == pytest.approx(ours.log_evidence_, abs=1e-8)
+
+
+@pytest.mark.parametrize("theta", [[1.0], [1.0, np.nan], [[1.0, 2.0]]])
+def test_log_marginal_likelihood_of_a_bad_theta(binary, theta):
+    model = GPClassifier(1.0 * RBF(1.0), hyper="fixed").fit(*binary)
+    with pytest.raises(ValueError, match="expected 2 finite values for theta"):
+        model.log_marginal_likelihood(theta)
+
+
+# ---- samples reach the prediction ------------------------------------------------------------------------
+
+
+def test_mixture_is_the_weighted_average(iris):
+    X, y = iris
+    model = GPClassifier(10.0 * RBF(1.0), hyper=FEW, inference="laplace", calibration=None, random_state=0).fit(X, y)
+    assert isinstance(model.posterior_, MixturePosterior)
+    assert model.posterior_.weights.sum() == pytest.approx(1.0)
+    total = 0.0
+    for member in model.posterior_.members:
+        alone = GPClassifier(member.posterior.kernel, hyper="fixed", inference="laplace", calibration=None).fit(X, y)
+        total = total + member.weight * alone.predict_proba(X[:7] + 0.3)
+    assert relative_error(model.predict_proba(X[:7] + 0.3), total) < 1e-7
+    assert np.allclose(np.exp(model.predict_log_proba(X[:7])), model.predict_proba(X[:7]))
+
+
+def test_mixture_moments_are_those_of_its_draws(iris):
+    X, y = iris
+    for inference in ("vb", "ep"):
+        model = GPClassifier(10.0 * RBF(1.0), hyper=FEW, inference=inference, random_state=0).fit(X, y)
+        new = X[:4] + 0.5
+        mean, cov = model.latent(new)
+        draws = model.sample_latent(new, 20000, random_state=0)
+        assert np.all(np.abs(draws.mean(axis=0) - mean) < 5.0 * draws.std(axis=0) / np.sqrt(20000))
+        variance = np.einsum("mcc->mc", cov) if cov.ndim == 3 else cov
+        assert np.allclose(draws.var(axis=0), variance, rtol=0.07)
+        full = model.latent(new, full_cov=True)
+        assert np.allclose(full.cov[:, range(4), range(4)].T, variance, rtol=1e-6)
+        assert np.allclose(np.cov(draws[:, :, 0].T), full.cov[0], atol=0.06 * variance[:, 0].max())
+
+
+def test_leave_one_out_of_a_mixture(binary):
+    # Brute force: sample theta without the row, predict its label.
+    X, y = binary[0][:14], binary[1][:14]
+    sampler = Importance(prior=Normal(sd=1.0), n_draws=250, n_models=120)
+    kernel = 3.0 * RBF(1.0)
+    settings = {"hyper": sampler, "inference": "ep", "calibration": None, "random_state": 0}
+    together = GPClassifier(kernel, **settings).fit(X, y).loo_proba_
+    for i in range(0, 14, 3):
+        rest = np.arange(14) != i
+        alone = GPClassifier(kernel, **settings).fit(X[rest], y[rest]).predict_proba(X[i : i + 1])
+        assert np.abs(together[i] - alone).max() < 0.02
+
+
+def test_calibration_of_a_mixture_is_an_optimum(iris):
+    X, y = iris
+    model = GPClassifier(10.0 * RBF(1.0), hyper=FEW, random_state=0).fit(X, y)
+    assert model.calibration_ != Calibration()
+    assert np.allclose(model.loo_proba_.sum(axis=1), 1.0, atol=1e-6)
+    plain = GPClassifier(10.0 * RBF(1.0), hyper=FEW, random_state=0, calibration=None).fit(X, y)
+    gain = np.log(model.loo_proba_[np.arange(len(y)), y]) - np.log(plain.loo_proba_[np.arange(len(y)), y])
+    assert gain.sum() > 0.0
+
+
+def test_regression_average():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(15, 1))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=15)
+    model = GPRegressor(hyper=Importance(prior=Normal(sd=1.0), n_draws=100), random_state=0).fit(X, y)
+    new = np.array([[0.3], [4.0]])
+    mean, std = model.predict(new, return_std=True)
+    _, cov = model.predict(new, return_cov=True)
+    assert np.allclose(std**2, np.diag(cov))
+    # By hand, over the members.
+    means, seconds = 0.0, 0.0
+    for weight, posterior, likelihood in model.posterior_.members:
+        m, v = posterior.latent(model._scaled(new))
+        means += weight * m[:, 0]
+        seconds += weight * (m[:, 0] ** 2 + v[:, 0] + likelihood.variance)
+    assert np.allclose(mean, model.target_mean_ + model.target_scale_ * means)
+    assert np.allclose(std, model.target_scale_ * np.sqrt(seconds - means**2))
+
+
+@pytest.mark.parametrize(
+    "hyper",
+    [
+        HMC(n_iter=12, n_leapfrog=3, n_models=4),
+        NUTS(n_draws=8, n_tune=20, n_chains=2, n_models=4),
+        Importance(n_draws=30, n_models=4),
+        Evidence(prior=Gamma()),
+    ],
+    ids=lambda hyper: type(hyper).__name__,
+)
+@pytest.mark.parametrize("inference", ["vb", "laplace", "ep"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_choice_with_every_engine(iris, hyper, inference):
+    X, y = iris
+    kernel = 10.0 * RBF(1.0)
+    model = GPClassifier(kernel, hyper=hyper, inference=inference, random_state=0).fit(X, y)
+    proba = model.predict_proba(X)
+    assert np.allclose(proba.sum(axis=1), 1.0)
+    assert model.score(X, y) > 0.9
+    assert np.isfinite(model.log_evidence_)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict_proba(X), proba)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_metropolis_predicts(iris):
+    X, y = iris
+    gibbs = Gibbs(n_draws=40, burn_in=150, thin=2, n_chains=2)
+    model = GPClassifier(10.0 * RBF(1.0), hyper="metropolis", inference=gibbs, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert model.hyper_.samples.theta.shape == (2, 40, 2)
+    assert model.hyper_.fits is None
+    assert np.isnan(model.log_evidence_)
+    assert model.loo_proba_ is None
+
+
+def test_metropolis_needs_gibbs(binary):
+    with pytest.raises(TypeError, match="expected inference='gibbs', got VB"):
+        GPClassifier(hyper="metropolis").fit(*binary)
+    with pytest.raises(ValueError, match="max_rows must be None"):
+        GPClassifier(hyper=Metropolis(max_rows=10), inference="gibbs").fit(*binary)
+
+
+def test_samples_that_have_not_mixed_are_told(binary):
+    hyper = HMC(n_iter=12, n_leapfrog=1, step_size=1e-3)
+    with pytest.warns(ConvergenceWarning, match="have not mixed: R-hat is up to"):
+        GPClassifier(1.0 * RBF(1.0), hyper=hyper).fit(*binary)
+
+
+def test_inference_that_fails_at_every_sample(binary, monkeypatch):
+    class Moody(Laplace):
+        def __call__(self, K, *args, gradient=False, **kwargs):
+            if not gradient and abs(K[0, 0] - self.known) > 1e-9:
+                raise LinAlgError("the matrix is broken")
+            return super().__call__(K, *args, gradient=gradient, **kwargs)
+
+    model = GPClassifier(1.0 * RBF(1.0), hyper=HMC(n_iter=12, n_leapfrog=2), inference=Laplace(), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(*binary)
+        proba = model.predict_proba(binary[0])
+        Moody.known = float(np.exp(model.hyper_.theta[0]))
+        # Only the fit at the mean works now, none at the samples: the model from before stays.
+        model.set_params(inference=Moody())
+        with pytest.raises(LinAlgError, match="failed at every sample of the parameters: the matrix is broken"):
+            model.fit(*binary)
+    assert np.array_equal(model.predict_proba(binary[0]), proba)
+
+
+# ---- the literal sampler of GR06 -------------------------------------------------------------------------
+
+
+def test_literal_importance(binary):
+    X, y = binary
+    hyper = Importance(literal=True, n_draws=40, n_rounds=6)
+    model = GPClassifier(RBF(np.ones(2)), hyper=hyper, inference="vb", random_state=0).fit(X, y)
+    assert len(model.hyper_.trace) == 6
+    assert model.hyper_.samples.n_effective >= 1.0
+    assert not isinstance(model.posterior_, MixturePosterior)
+    # phi is the weighted mean of the draws (equation 4.7), theta its logarithm as a length-scale
+    samples = model.hyper_.samples
+    phi = samples.weights @ (0.5 * np.exp(-2.0 * samples.flat))
+    assert np.allclose(model.hyper_.theta, -0.5 * np.log(2.0 * phi))
+    assert np.allclose(model.relevance_, 2.0 * phi)
+
+
+def test_literal_bound_is_that_of_vb(binary):
+    # At a fixed phi the iteration climbs to VB's fixed point: many iterations of 4.6 alone reach its bound.
+    from gpclass.hyper.literal_importance import _update_means
+
+    X, y = binary
+    model = GPClassifier(1.0 * RBF(1.0), hyper="fixed", inference="vb").fit(X, y)
+    m, bounds = np.zeros((len(y), 1)), []
+    for _ in range(200):
+        m, bound = _update_means(model._model, model._model.kernel(model.posterior_.X), m)
+        bounds.append(bound)
+    assert np.all(np.diff(bounds) > -1e-9)
+    assert bounds[-1] == pytest.approx(model.log_evidence_, abs=1e-8)
+
+
+def test_literal_weights_are_the_density_of_the_means(iris):
+    from scipy.stats import multivariate_normal
+
+    from gpclass.hyper.literal_importance import _log_prior_of_means
+
+    X, y = iris[0][:10], iris[1][:10]
+    m = np.random.default_rng(0).normal(size=(10, 3))
+    for kernel in (RBF(0.3), PerClass(RBF(0.3))):
+        model = GPClassifier(kernel, hyper="fixed").fit(iris[0][::5], iris[1][::5])._model
+        from dataclasses import replace
+
+        model = replace(model, X=X, y=y)
+        theta = model.theta - 0.1
+        K = model.at(theta)[0](X)
+        per_class = [
+            multivariate_normal(np.zeros(10), K if K.ndim == 2 else K[c]).logpdf(m[:, c]) + 5.0 * np.log(2.0 * np.pi)
+            for c in range(3)
+        ]
+        expected = per_class if K.ndim == 3 else [sum(per_class)]
+        assert np.allclose(_log_prior_of_means(model, theta, m), expected)
+
+
+def test_literal_importance_knows_length_scales_and_probits_only(binary):
+    with pytest.raises(TypeError, match="'variance' is free; fix it"):
+        GPClassifier(1.0 * RBF(1.0), hyper=Importance(literal=True)).fit(*binary)
+    with pytest.raises(TypeError, match="needs the auxiliaries of a probit likelihood; Logit has none"):
+        GPClassifier(RBF(1.0), likelihood="logit", hyper=Importance(literal=True)).fit(*binary)
+
+
+# ---- what a user can read off ----------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_idata_has_natural_values(binary):
+    pytest.importorskip("arviz")
+    X, y = binary
+    hyper = NUTS(n_draws=10, n_tune=20, n_chains=2)
+    model = GPClassifier(1.0 * RBF(np.ones(2)), hyper=hyper, random_state=0).fit(X, y)
+    posterior = model.idata_.posterior
+    assert posterior["length_scale"].shape == (2, 10, 2)
+    assert np.allclose(np.log(posterior["variance"].to_numpy()), model.hyper_.samples.theta[..., 0])
+    assert model.idata_.sample_stats["lp"].shape == (2, 10)
+    weighted = GPClassifier(1.0 * RBF(1.0), hyper=FEW, random_state=0).fit(X, y)
+    resampled = np.log(weighted.idata_.posterior["length_scale"].to_numpy())
+    samples = weighted.hyper_.samples
+    assert resampled.shape == (1, 60)
+    assert resampled.mean() == pytest.approx(samples.mean[1], abs=4.0 * samples.sd[1] / np.sqrt(samples.n_effective))
+
+
+def test_idata_of_a_point_estimate_is_refused(binary):
+    model = GPClassifier().fit(*binary)
+    with pytest.raises(AttributeError, match="idata_ holds draws"):
+        _ = model.idata_
+
+
+def test_missing_extra_is_named(binary, monkeypatch):
+    monkeypatch.setitem(sys.modules, "nutpie", None)
+    with pytest.raises(ImportError, match=r"gpclass\[mcmc\]"):
+        GPClassifier(hyper="nuts").fit(*binary)
+
+
+# ---- progress --------------------------------------------------------------------------------------------
+
+
+class Recorder:
+    """A callback that remembers; asks to stop when told to."""
+
+    def __init__(self, stop_at=None):
+        self.events, self.stop_at = [], stop_at
+        self.torn_down = 0
+
+    def setup(self, estimator, context):
+        self.events.append(("setup", context.task_name))
+
+    def on_fit_task_begin(self, estimator, context):
+        self.events.append(("begin", context.task_name))
+
+    def on_fit_task_end(self, estimator, context):
+        self.events.append(("end", context.task_name))
+        parent = context.parent.task_name if context.parent is not None else None
+        return parent == self.stop_at
+
+    def teardown(self, estimator, context):
+        self.torn_down += 1
+
+    def count(self, kind, name):
+        return self.events.count((kind, name))
+
+
+def test_callbacks_hear_of_restarts_and_sweeps(binary):
+    recorder = Recorder()
+    model = GPClassifier(1.0 * RBF(1.0), inference="ep", n_restarts=2, random_state=0).set_callbacks(recorder)
+    model.fit(*binary)
+    assert recorder.count("begin", "fit") == recorder.count("end", "fit") == 1
+    assert recorder.count("begin", "search") == recorder.count("end", "search") == 3
+    assert recorder.count("begin", "EP sweeps") == 1
+    assert recorder.count("end", "step") > model.n_iter_
+    assert recorder.torn_down == 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("hyper", "name", "n_steps"),
+    [
+        (HMC(n_iter=9, n_leapfrog=2, n_models=3), "trajectories", 9),
+        (Importance(n_draws=25, n_models=3), "draws", 25),
+        (NUTS(n_draws=6, n_tune=20, n_chains=2, n_models=3), "draws", 52),
+    ],
+    ids=["hmc", "importance", "nuts"],
+)
+def test_callbacks_hear_of_every_draw(binary, hyper, name, n_steps):
+    heard = []
+
+    class Counter(Recorder):
+        def on_fit_task_end(self, estimator, context):
+            if context.parent is not None and context.parent.task_name == name:
+                heard.append(context.task_id)
+
+    GPClassifier(1.0 * RBF(1.0), hyper=hyper, random_state=0).set_callbacks(Counter()).fit(*binary)
+    assert len(heard) == n_steps
+
+
+def test_a_callback_can_stop_the_search(binary):
+    model = GPClassifier(1.0 * RBF(1.0)).set_callbacks(Recorder(stop_at="search"))
+    with pytest.warns(ConvergenceWarning, match="without converging"):
+        model.fit(*binary)
+    free = GPClassifier(1.0 * RBF(1.0)).fit(*binary)
+    assert model.hyper_.n_evaluations < free.hyper_.n_evaluations
+    assert model.score(*binary) > 0.8
+
+
+def test_callbacks_are_torn_down_when_a_fit_fails(binary):
+    recorder = Recorder()
+    model = GPClassifier(hyper=Evidence(prior={"nothing": Normal()})).set_callbacks(recorder)
+    with pytest.raises(ValueError, match="no such parameter"):
+        model.fit(*binary)
+    assert recorder.torn_down == 1
+    assert not hasattr(model, "_callback_fit_ctx")
+
+
+def test_progress_bar(binary, capsys):
+    pytest.importorskip("rich")
+    GPClassifier(1.0 * RBF(1.0), n_restarts=1, random_state=0).set_callbacks(ProgressBar()).fit(*binary)
+    shown = capsys.readouterr().out
+    assert "GPClassifier - search" in shown
+    assert "Newton steps" in shown
+
+
+def test_verbose_prints_and_quiet_does_not(binary, capsys):
+    GPClassifier(1.0 * RBF(1.0), inference="ep").fit(*binary)
+    assert capsys.readouterr().out == ""
+    GPClassifier(1.0 * RBF(1.0), inference="ep", verbose=1).fit(*binary)
+    lines = capsys.readouterr().out.splitlines()
+    assert any("search] done" in line and "log posterior" in line for line in lines)
+    assert any("EP sweeps] done" in line for line in lines)
+
+
+def test_callbacks_through_a_pipeline(binary):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    recorder = Recorder()
+    model = GPClassifier(1.0 * RBF(1.0)).set_callbacks(recorder)
+    make_pipeline(StandardScaler(), model).fit(*binary)
+    assert recorder.count("begin", "search") == 1

@@ -1,0 +1,280 @@
+"""Samplers of theta against a grid, and what they do with bad news."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.linalg import LinAlgError
+
+from gpclass.diagnostics import effective_weights, pareto_smoothed, split_r_hat
+from gpclass.hyper import HMC, NUTS, Importance, Metropolis, Model
+from gpclass.hyper.importance import Proposal, log_mixture
+from gpclass.hyper.results import Samples
+from gpclass.hyper.target import Target
+from gpclass.inference import EP, VB, Exact, Gibbs, Laplace
+from gpclass.kernels import RBF, Matern
+from gpclass.likelihoods import Gaussian, MultinomialProbit, Probit
+from gpclass.priors import ExponentialGamma, Gamma, Normal, Relevance
+
+from ..conftest import central_difference, relative_error
+from .conftest import PRIOR, grid_moments
+
+SAMPLERS = {
+    "hmc": HMC(prior=PRIOR, n_iter=900, burn_in=100, n_leapfrog=5, step_size=0.2, n_chains=2),
+    "nuts": NUTS(prior=PRIOR, n_draws=500, n_tune=300, n_chains=2),
+    "importance": Importance(prior=PRIOR, n_draws=1500),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_moments_are_the_grids(name, regression, truth):
+    learned = SAMPLERS[name](regression, np.random.default_rng(1))
+    samples = learned.samples
+    mean, sd = truth
+    error = sd / np.sqrt(samples.n_effective)
+    assert samples.n_effective > 150
+    assert np.all(np.abs(samples.mean - mean) < 4.0 * error)
+    assert np.all(np.abs(samples.sd / sd - 1.0) < 4.0 / np.sqrt(2.0 * samples.n_effective))
+    assert learned.converged
+    assert np.array_equal(learned.theta, samples.mean)
+    assert learned.theta_names == ("variance", "length_scale")
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_same_seed_same_draws(name, regression):
+    few = {"hmc": {"n_iter": 20, "burn_in": 5}, "nuts": {"n_draws": 20, "n_tune": 30}, "importance": {"n_draws": 50}}
+    sampler = replace(SAMPLERS[name], **few[name])
+    first, second = (sampler(regression, np.random.default_rng(2)).samples.theta for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def _three_classes(n=24):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 2))
+    return X, np.digitize(X[:, 0] + 0.3 * rng.normal(size=n), [-0.4, 0.4])
+
+
+@pytest.mark.parametrize("engine", [VB(), Laplace(), EP(tol=1e-9, max_iter=2000)], ids=["vb", "laplace", "ep"])
+@pytest.mark.parametrize(
+    "prior",
+    [None, Normal(), {"length_scale": Relevance(ExponentialGamma()), "variance": Gamma(2.0, 0.1)}],
+    ids=["flat", "normal", "mixed"],
+)
+def test_gradient_of_the_density(engine, prior):
+    X, y = _three_classes()
+    model = Model(5.0 * RBF(np.array([1.0, 2.0])), MultinomialProbit(), engine, X, y, 3)
+    target = Target(model.value_and_gradient, model.log_prior(prior), model.theta_bounds, of_theta=True)
+    theta = np.array([1.2, 0.3, 0.9])
+    slopes = central_difference(lambda t: target(t)[0], theta, step=5e-3)
+    assert relative_error(target(theta)[1], slopes) < 1e-5
+
+
+def test_metropolis_agrees_with_the_evidence():
+    # Binary probit, where EP's evidence is all but exact, so that the grid is the truth.
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-2, 2, size=(14, 1))
+    y = (np.sin(2.5 * X[:, 0]) + 0.2 * rng.normal(size=14) > 0).astype(int)
+    model = Model(2.0 * RBF(1.0), Probit(fixed=True), EP(), X, y, 1)
+    prior = {"variance": Normal(0.5, 1.0), "length_scale": Normal(0.0, 0.7)}
+    log_prior = model.log_prior(prior)
+    mean, sd = grid_moments(lambda t: model.fit(t).log_evidence + log_prior(t)[0], (-3.5, -3.0), (4.5, 3.0), n=41)
+    gibbs = Gibbs(n_draws=3000, burn_in=800, thin=2, n_chains=2, random_state=0)
+    sampled = Model(model.kernel, model.likelihood, gibbs, X, y, 1)
+    samples = Metropolis(prior=prior)(sampled, np.random.default_rng(0)).samples
+    error = sd / np.sqrt(samples.n_effective)
+    assert samples.n_effective > 300
+    assert samples.r_hat < 1.05
+    assert np.all(np.abs(samples.mean - mean) < 4.0 * error)
+    assert np.all(np.abs(samples.sd / sd - 1.0) < 0.2)
+
+
+def test_each_metropolis_block_alone_is_right():
+    # Either block with the other switched off has the same target; a wrong one would show.
+    from gpclass.hyper import metropolis as module
+
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-2, 2, size=(10, 1))
+    y = (X[:, 0] > 0).astype(int)
+    model = Model(1.0 * RBF(1.0, fixed=True), Probit(fixed=True), EP(), X, y, 1)
+    prior = Normal(0.0, 1.0)
+    log_prior = model.log_prior(prior)
+    grid = np.linspace(-5, 5, 201)
+    values = np.array([model.fit(np.array([t])).log_evidence + log_prior(np.array([t]))[0] for t in grid])
+    weights = np.exp(values - values.max())
+    mean = weights @ grid / weights.sum()
+    sampled = Model(model.kernel, model.likelihood, Gibbs(n_draws=3000, burn_in=300, thin=4), X, y, 1)
+    for idle in ("_move_given_auxiliaries", "_move_given_white"):
+        chain = module._Chain(sampled, log_prior, np.zeros(1), np.ones((1, 1)), np.random.SeedSequence(0))
+        setattr(chain, idle, lambda learning: None)
+        draws = chain.run(1)[0][None]
+        from gpclass.diagnostics import effective_sample_size
+
+        effective = effective_sample_size(draws)
+        assert abs(draws.mean() - mean) < 4.0 * draws.std() / np.sqrt(effective)
+
+
+def test_proposals_integrate_to_one():
+    proposal = Proposal(np.array([0.5]), np.array([[0.7]]))
+    grid = np.linspace(-300, 300, 600001)[:, None]
+    assert np.trapezoid(np.exp(proposal.log_density(grid)), grid[:, 0]) == pytest.approx(1.0, abs=1e-6)
+    other = Proposal(np.array([-1.0]), np.array([[2.0]]))
+    both = log_mixture([proposal, other], grid)
+    assert np.trapezoid(np.exp(both), grid[:, 0]) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_proposals_draw_what_they_say():
+    # E q(theta) f(theta) by draws against the density on a grid, for a bounded f.
+    proposal = Proposal(np.array([0.5]), np.array([[0.7]]))
+    draws = proposal.draw(200000, np.random.default_rng(0))[:, 0]
+    grid = np.linspace(-300, 300, 600001)
+    expected = np.trapezoid(np.exp(proposal.log_density(grid[:, None])) * np.tanh(grid**2), grid)
+    assert np.tanh(draws**2).mean() == pytest.approx(expected, abs=4e-3)
+
+
+def test_smoothed_weights_are_arviz():
+    arviz = pytest.importorskip("arviz")
+    rng = np.random.default_rng(0)
+    for df in (1.5, 3.0, 30.0):
+        log_weights = 1.5 * rng.standard_t(df, size=1000)
+        ours, k = pareto_smoothed(log_weights)
+        theirs, k_theirs = arviz.psislw(log_weights.copy())
+        assert np.allclose(ours, theirs, atol=1e-9)
+        assert k == pytest.approx(float(k_theirs), rel=1e-8)
+
+
+def test_effective_number_of_weights():
+    assert effective_weights(np.zeros(7)) == pytest.approx(7.0)
+    assert effective_weights(np.array([0.0, -800.0])) == pytest.approx(1.0)
+
+
+def test_representatives_keep_the_weights():
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(1, 400, 2))
+    weights = rng.dirichlet(np.ones(400))
+    samples = Samples(theta, np.zeros((1, 400)), weights)
+    few, shares = samples.representatives(100, rng)
+    assert shares.sum() == pytest.approx(1.0)
+    assert len(few) <= 100
+    assert np.all(np.abs(shares @ few - samples.mean) < 0.1)
+    all_of_them, equal = Samples(theta, np.zeros((1, 400))).representatives(400, rng)
+    assert len(all_of_them) == 400
+    assert np.allclose(equal, 1 / 400)
+
+
+def test_r_hat_sees_a_chain_apart():
+    rng = np.random.default_rng(0)
+    chains = rng.normal(size=(3, 200, 1))
+    assert split_r_hat(chains)[0] < 1.02
+    chains[0] += 1.0
+    assert split_r_hat(chains)[0] > 1.1
+
+
+# ---- bad news --------------------------------------------------------------------------------------------
+
+
+class _Broken(Exact):
+    """An engine that works at its starting point only."""
+
+    def __call__(self, K, *args, **kwargs):
+        if abs(K[0, 0] - 1.0) > 0.3:
+            raise LinAlgError("the matrix is broken")
+        return super().__call__(K, *args, **kwargs)
+
+
+def test_samples_that_fail_are_left_out(regression):
+    model = Model(regression.kernel, regression.likelihood, _Broken(), regression.X, regression.y, 1)
+    samples = Importance(prior=PRIOR, n_draws=100)(model, np.random.default_rng(0)).samples
+    assert 0 < samples.n_failed < 100
+    assert samples.theta.shape == (1, 100 - samples.n_failed, 2)
+    assert np.all(np.isfinite(samples.log_density))
+    assert samples.weights.sum() == pytest.approx(1.0)
+    hmc = HMC(prior=PRIOR, n_iter=60)(model, np.random.default_rng(0)).samples
+    assert hmc.n_failed > 0
+    assert np.all(np.abs(np.exp(hmc.theta[..., 0]) - 1.0) < 0.3)
+
+
+def test_nothing_works_names_the_cause(regression):
+    class Hopeless(Exact):
+        def __call__(self, *args, **kwargs):
+            raise LinAlgError("the matrix is broken")
+
+    model = Model(regression.kernel, regression.likelihood, Hopeless(), regression.X, regression.y, 1)
+    for hyper in (Importance(prior=PRIOR), HMC(prior=PRIOR), NUTS(prior=PRIOR)):
+        with pytest.raises(LinAlgError, match="the matrix is broken"):
+            hyper(model, np.random.default_rng(0))
+
+
+def test_an_error_in_the_density_comes_out_of_nuts(regression):
+    class Buggy(Exact):
+        def __call__(self, K, *args, **kwargs):
+            if abs(K[0, 0] - 1.0) > 1.0:
+                raise ZeroDivisionError("a bug")
+            return super().__call__(K, *args, **kwargs)
+
+    model = Model(regression.kernel, regression.likelihood, Buggy(), regression.X, regression.y, 1)
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        NUTS(prior=Normal(0.0, 2.0))(model, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: NUTS(n_draws=0), "NUTS: n_draws must be a whole number of at least 4, got 0"),
+        (lambda: NUTS(target_accept=1.5), "target_accept must be between 0 and 1"),
+        (lambda: HMC(n_iter=5, burn_in=3), "at least 4 trajectories after burn-in, got 5 - 3"),
+        (lambda: HMC(n_leapfrog=2.5), "n_leapfrog must be a whole number"),
+        (lambda: Importance(n_draws=20, n_rounds=10), "at least 5 draws a round, got 20 in 10"),
+        (lambda: Importance(prior="vague"), "prior must be 'hierarchy' or a Prior, got 'vague'"),
+        (lambda: NUTS(n_models=0), "n_models must be a whole number of at least 1"),
+    ],
+)
+def test_bad_settings(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_bad_step_sizes(regression):
+    for steps, message in (({"lengthscale": 0.1}, "no such parameter"), (-0.1, "step_size must be positive")):
+        with pytest.raises(ValueError, match=message):
+            HMC(step_size=steps)(regression, np.random.default_rng(0))
+
+
+def test_missing_nutpie_is_named(regression, monkeypatch):
+    monkeypatch.setitem(sys.modules, "nutpie", None)
+    with pytest.raises(ImportError, match=r"pip install 'gpclass\[mcmc\]'"):
+        NUTS()(regression, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_nothing_free_means_nothing_to_sample(name, regression):
+    fixed = Model(regression.kernel.fix(), regression.likelihood, Exact(), regression.X, regression.y, 1)
+    learned = (
+        SAMPLERS[name](fixed, np.random.default_rng(0))
+        if name != "importance"
+        else Importance()(fixed, np.random.default_rng(0))
+    )
+    assert learned.samples is None
+    assert learned.theta.size == 0
+
+
+def test_a_chain_respects_the_bounds():
+    kernel = 1.0 * RBF(1.0, bounds={"length_scale": (0.8, 1.25)})
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 1))
+    model = Model(kernel, Gaussian(0.1, fixed=True), Exact(), X, X[:, 0], 1)
+    for sampler in (NUTS(n_draws=40, n_tune=60, n_chains=2), Importance(n_draws=200), HMC(n_iter=60)):
+        samples = sampler(model, np.random.default_rng(0)).samples
+        kept = samples.flat[samples.flat_weights > 0]
+        assert np.all((np.exp(kept[:, 1]) > 0.8 - 1e-6) & (np.exp(kept[:, 1]) < 1.25 + 1e-6))
+
+
+def test_hierarchy_is_the_default_of_importance_where_there_are_length_scales():
+    from gpclass.hyper.importance import HIERARCHY
+    from gpclass.kernels import Linear
+
+    X, y = np.zeros((3, 2)), np.zeros(3)
+    with_scales = Model(2.0 * Matern(np.ones(2)), Gaussian(), Exact(), X, y, 1)
+    assert Importance().prior_for(with_scales) == {"length_scale": HIERARCHY}
+    without = Model(Linear(), Gaussian(), Exact(), X, y, 1)
+    assert without.log_prior(Importance().prior_for(without)).parts[0][0] == Normal()
