@@ -28,7 +28,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 docs: $(STAMP)
-	$(BIN)/pdoc --math --docformat numpy --output-directory docs/_build gpclass $(addprefix gpclass.,kernels likelihoods inference hyper priors cone \
+	$(BIN)/pdoc --math --docformat numpy --output-directory docs/_build gpclass $(addprefix gpclass.,kernels likelihoods inference hyper priors diagnostics cone \
 	  posteriors calibration metrics plotting datasets)
 	@echo "open docs/_build/gpclass.html"
 

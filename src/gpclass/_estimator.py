@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -19,31 +18,15 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arviz import inference_data
-from ._progress import Callbacks, Terminal, listening, quiet, track
-from .hyper import HMC, NUTS, Evidence, Fixed, Importance, Learned, LeaveOneOut, Metropolis, Model, Samples
+from ._learning import HYPER, Fitted, fit_samples, learn_default, why_not_mixed
+from ._progress import Callbacks, Terminal, listening
+from .hyper import Evidence, Fixed, Metropolis, Model
+from .hyper.sampler import Sampler
+from .inference import VB, Exact, Gibbs
 from .inference.base import Engine, Fit
-from .kernels import RBF, Kernel, PerClass, Scaled, from_sklearn
+from .kernels import RBF, Kernel, PerClass, from_sklearn
 from .likelihoods import Likelihood, Weighted
 from .posteriors import DrawsPosterior, GaussianPosterior, Latent, Member, MixturePosterior, make_posterior
-from .priors import Normal
-
-HYPER = {
-    "evidence": Evidence,
-    "fixed": Fixed,
-    "hmc": HMC,
-    "importance": Importance,
-    "loo": LeaveOneOut,
-    "metropolis": Metropolis,
-    "nuts": NUTS,
-}
-
-
-class Fitted(NamedTuple):
-    """One fit, its share in predictions, and the likelihood it was made with."""
-
-    weight: float
-    fit: Fit
-    likelihood: Likelihood
 
 
 @contextmanager
@@ -122,67 +105,6 @@ def _warn_if_blind(kernel: Kernel, X: np.ndarray) -> None:
             )
 
 
-#: With more inputs than this the default kernel keeps one length-scale.
-_MOST_RELEVANCES = 30
-#: How many nats leave-one-out predictions must gain before the default kernel gets a length-scale for each input.
-_CLEAR_GAIN = 5.0
-
-
-def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.random.Generator) -> tuple[Model, Learned]:
-    """One length-scale for each input instead of one for all, where that clearly predicts better.
-
-    Learning starts from the isotropic optimum and stays near it by a tight prior; leave-one-out predictions decide.
-    """
-    kernel, likelihood = model.at(learned.theta)
-    scale = np.full(model.X.shape[1], kernel.params["length_scale"])
-    assert isinstance(kernel, Scaled)
-    shape = replace(kernel.kernel, length_scale=scale)  # type: ignore[call-arg]
-    relevant = replace(model, kernel=replace(kernel, kernel=shape), likelihood=likelihood)
-    found = replace(hyper, prior=Normal(sd=0.5))(relevant, rng)
-    few = hyper.max_rows or len(model.y)
-    gain = relevant.thinned(few).loo_score(found.theta)[0] - model.thinned(few).loo_score(learned.theta)[0]
-    if gain <= _CLEAR_GAIN or not found.converged:
-        return model, learned
-    return relevant, found._replace(n_evaluations=learned.n_evaluations + found.n_evaluations)
-
-
-def _why_not_mixed(samples: Samples) -> str:
-    if samples.r_hat is not None:
-        return (
-            f"the samples of the kernel parameters have not mixed: R-hat is up to {samples.r_hat:.2f}, expected below "
-            "1.1. Draw more, or give a tighter prior."
-        )
-    return (
-        f"few importance samples carry all the weight: effectively {samples.n_effective:.1f} of {len(samples.flat)}. "
-        "Draw more, or sample with hyper='nuts'."
-    )
-
-
-def _fit_samples(
-    model: Model, learned: Learned, n_models: int, rng: np.random.Generator
-) -> list[tuple[np.ndarray, Fitted]]:
-    """Fits at representatives of the samples of theta. One that fails is left out; when all do, the cause is told."""
-    assert learned.samples is not None
-    if learned.fits is not None:
-        return [(theta, Fitted(weight, fit, model.at(theta)[1].bare)) for theta, weight, fit in learned.fits]
-    found: list[tuple[np.ndarray, Fitted]] = []
-    state, cause = None, ""
-    thetas, weights = learned.samples.representatives(n_models, rng)
-    for theta, weight in track(zip(thetas, weights, strict=True), "models", len(thetas)):
-        try:
-            with quiet():
-                fit = model.fit(theta, state)
-        except LinAlgError as error:
-            cause = str(error)
-            continue
-        state = fit.state
-        found.append((theta, Fitted(weight, fit, model.at(theta)[1].bare)))
-    if not found:
-        raise LinAlgError(f"inference failed at every sample of the parameters: {cause}")
-    total = sum(fitted.weight for _, fitted in found)
-    return [(theta, fitted._replace(weight=fitted.weight / total)) for theta, fitted in found]
-
-
 class GPEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of GPClassifier and GPRegressor."""
 
@@ -228,7 +150,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             root.end()
 
     def _start_kernel(self, n_features: int) -> Kernel:
-        """The kernel to start from (see also _try_relevances for the default one)."""
+        """The kernel to start from (see also _learning.learn_default for the default one)."""
         if self.kernel is None:
             return self._start_variance * self._default_shape(np.sqrt(n_features))
         return from_sklearn(self.kernel)
@@ -288,16 +210,18 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         hyper = choose("hyper", self.hyper, HYPER)
         n_models = getattr(hyper, "n_models", 1)
         if n_models > 1:
-            check_memory(len(X), n_models * (2 * n_latent if isinstance(self.kernel, PerClass) else n_latent))
+            shared = isinstance(engine, (VB, Gibbs, Exact)) and not isinstance(self.kernel, PerClass)
+            check_memory(len(X), n_models * (1 if shared else n_latent + 1))
         if not isinstance(hyper, Fixed):
             _warn_if_blind(kernel, X)
         rng = np.random.default_rng(seed)
-        joint = isinstance(hyper, Metropolis)
-        if joint:
+        if isinstance(hyper, Metropolis):
             hyper.check(engine)
-        self.hyper_ = hyper(replace(model, engine=engine) if joint else model, rng, self.n_restarts, self.n_jobs)
-        if self.kernel is None and isinstance(hyper, Evidence) and X.shape[1] in range(2, _MOST_RELEVANCES + 1):
-            model, self.hyper_ = _try_relevances(model, self.hyper_, hyper, rng)
+            self.hyper_ = hyper(replace(model, engine=engine), rng, self.n_restarts, self.n_jobs)
+        elif self.kernel is None and isinstance(hyper, (Evidence, Sampler)):
+            model, self.hyper_ = learn_default(model, hyper, rng, self.n_restarts, self.n_jobs)
+        else:
+            self.hyper_ = hyper(model, rng, self.n_restarts, self.n_jobs)
         self._model = model
         self.kernel_, likelihood = model.at(self.hyper_.theta)
         self.likelihood_ = likelihood.bare
@@ -312,7 +236,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         if self.hyper_.samples is None or not getattr(hyper, "averages", True):
             self.posterior_ = make_posterior(self.kernel_, X, fit.weights)
             return [Fitted(1.0, fit, self.likelihood_)]
-        members = _fit_samples(final, self.hyper_, n_models, rng)
+        members = fit_samples(final, self.hyper_, n_models, rng)
         self.hyper_ = self.hyper_._replace(fits=None)
         kernels = [final.at(theta)[0] for theta, _ in members]
         self.posterior_ = MixturePosterior(
@@ -328,7 +252,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         troubles = []
         samples = self.hyper_.samples
         if samples is not None and not self.hyper_.converged:
-            troubles.append(_why_not_mixed(samples))
+            troubles.append(why_not_mixed(samples))
         elif not self.hyper_.converged:
             troubles.append(
                 f"learning stopped after {self.hyper_.n_evaluations} evaluations without converging; the best "
@@ -337,7 +261,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         # No label noise found is a finding, not a trouble.
         noise = getattr(self.likelihood_, "label_noise", 0.0)
         at_bounds = [name for name in self.hyper_.at_bounds if name != "label_noise" or noise > 1e-3]
-        if at_bounds:
+        if at_bounds and self.kernel is not None:  # nobody gave the default kernel its bounds
             troubles.append(
                 f"learning ended with {', '.join(at_bounds)} at a bound; widen it with bounds={{...}} or "
                 "fix the parameter"

@@ -12,8 +12,9 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ._estimator import Fitted, GPEstimator, choose
+from ._estimator import GPEstimator, choose
 from ._labels import checked_proba, class_factors, is_soft, refuse_mixed_labels
+from ._learning import Fitted
 from .calibration import Belief, Calibration, calibrate
 from .inference import EP, VB, Gibbs, Laplace
 from .inference.base import Engine

@@ -240,7 +240,7 @@ def test_regression_average():
     "hyper",
     [
         HMC(n_iter=12, n_leapfrog=3, n_models=4),
-        NUTS(n_draws=8, n_tune=20, n_chains=2, n_models=4),
+        NUTS(n_draws=6, n_tune=20, n_chains=1, n_models=4),
         Importance(n_draws=30, n_models=4),
         Evidence(prior=Gamma()),
     ],

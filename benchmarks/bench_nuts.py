@@ -1,0 +1,57 @@
+"""NUTS over ten length-scales and an amplitude on GR06's toy problem, and what a gradient costs beside an evidence."""
+
+import time
+import warnings
+
+import numpy as np
+
+from gpclass import GPClassifier
+from gpclass.datasets import make_rings
+from gpclass.hyper import NUTS, Model
+from gpclass.inference import EP, VB, Laplace
+from gpclass.kernels import RBF
+from gpclass.likelihoods import MultinomialProbit
+
+
+def seconds(work, repeats=5):
+    """The median, after one call to warm up."""
+    work()
+    took = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        took.append(time.perf_counter() - start)
+    return np.median(took)
+
+
+def gradient_ratio():
+    for n in (120, 480):
+        X, y = make_rings(n, random_state=0)
+        for name, engine in (("vb", VB()), ("laplace", Laplace()), ("ep", EP())):
+            model = Model(100.0 * RBF(np.ones(10)), MultinomialProbit(), engine, X, y - 1, 3)
+            evidence = seconds(lambda model=model: model.fit(model.theta))
+            gradient = seconds(lambda model=model: model.value_and_gradient(model.theta))
+            print(
+                f"{name:8} n = {n}: evidence {1e3 * evidence:.0f} ms, with gradient in 11 parameters "
+                f"{1e3 * gradient:.0f} ms, ratio {gradient / evidence:.2f}",
+                flush=True,
+            )
+
+
+def mixing():
+    X, y = make_rings(120 + 4620, random_state=0)
+    start = time.perf_counter()
+    model = GPClassifier(100.0 * RBF(np.ones(10)), hyper=NUTS(), random_state=0, n_jobs=2).fit(X[:120], y[:120])
+    samples = model.hyper_.samples
+    print(
+        f"NUTS, 120 rows, 11 parameters, {samples.theta.shape[0]} chains of {samples.theta.shape[1]}: R-hat "
+        f"{samples.r_hat:.3f}, effective {samples.n_effective:.0f}, {samples.n_failed} divergences, accuracy "
+        f"{100 * model.score(X[120:], y[120:]):.2f} %, {model.hyper_.n_evaluations} gradients, "
+        f"{time.perf_counter() - start:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    gradient_ratio()
+    mixing()

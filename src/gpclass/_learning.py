@@ -1,0 +1,118 @@
+"""Between estimators and ``gpclass.hyper``: words for ``hyper=``, the default kernel, and fits at samples of theta."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from ._progress import quiet, track
+from .hyper import HMC, NUTS, Evidence, Fixed, Importance, Learned, LeaveOneOut, Metropolis, Model, Samples
+from .inference.base import Fit
+from .kernels import Scaled
+from .likelihoods import Likelihood
+from .priors import Normal
+
+HYPER = {
+    "evidence": Evidence,
+    "fixed": Fixed,
+    "hmc": HMC,
+    "importance": Importance,
+    "loo": LeaveOneOut,
+    "metropolis": Metropolis,
+    "nuts": NUTS,
+}
+
+
+class Fitted(NamedTuple):
+    """One fit, its share in predictions, and the likelihood it was made with."""
+
+    weight: float
+    fit: Fit
+    likelihood: Likelihood
+
+
+#: With more inputs than this the default kernel keeps one length-scale.
+_MOST_RELEVANCES = 30
+#: How many nats leave-one-out predictions must gain before the default kernel gets a length-scale for each input.
+_CLEAR_GAIN = 5.0
+#: Length-scales of different inputs are expected to be alike.
+_ALIKE = Normal(sd=0.5)
+
+
+def learn_default(
+    model: Model, hyper: Any, rng: np.random.Generator, n_restarts: int, n_jobs: int | None
+) -> tuple[Model, Learned]:
+    """Learn, or sample, the parameters of the default kernel, and whether it gets a length-scale for each input.
+
+    Leave-one-out predictions decide that, at the optimum of each; a sampler then samples what was decided.
+    """
+    search = hyper if isinstance(hyper, Evidence) else Evidence()
+    learned = search(model, rng, n_restarts, n_jobs)
+    if model.X.shape[1] not in range(2, _MOST_RELEVANCES + 1):
+        relevant, found = model, learned
+    else:
+        relevant, found = _try_relevances(model, learned, search, rng)
+    if isinstance(hyper, Evidence):
+        return relevant, found
+    if relevant is not model:
+        hyper = replace(hyper, prior=_ALIKE)
+    return relevant, hyper(relevant, rng, n_restarts, n_jobs)
+
+
+def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.random.Generator) -> tuple[Model, Learned]:
+    """One length-scale for each input instead of one for all, where that clearly predicts better.
+
+    Learning starts from the isotropic optimum and stays near it by a tight prior.
+    """
+    kernel, likelihood = model.at(learned.theta)
+    scale = np.full(model.X.shape[1], kernel.params["length_scale"])
+    assert isinstance(kernel, Scaled)
+    shape = replace(kernel.kernel, length_scale=scale)  # type: ignore[call-arg]
+    relevant = replace(model, kernel=replace(kernel, kernel=shape), likelihood=likelihood)
+    found = replace(hyper, prior=_ALIKE)(relevant, rng)
+    few = hyper.max_rows or len(model.y)
+    with quiet():
+        gain = relevant.thinned(few).loo_score(found.theta)[0] - model.thinned(few).loo_score(learned.theta)[0]
+    if gain <= _CLEAR_GAIN or not found.converged:
+        return model, learned
+    return relevant, found._replace(n_evaluations=learned.n_evaluations + found.n_evaluations)
+
+
+def why_not_mixed(samples: Samples) -> str:
+    if samples.r_hat is not None:
+        return (
+            f"the samples of the kernel parameters have not mixed: R-hat is up to {samples.r_hat:.2f}, expected below "
+            "1.1. Draw more, or give a tighter prior."
+        )
+    return (
+        f"few importance samples carry all the weight: effectively {samples.n_effective:.1f} of {len(samples.flat)}. "
+        "Draw more, or sample with hyper='nuts'."
+    )
+
+
+def fit_samples(
+    model: Model, learned: Learned, n_models: int, rng: np.random.Generator
+) -> list[tuple[np.ndarray, Fitted]]:
+    """Fits at representatives of the samples of theta. One that fails is left out; when all do, the cause is told."""
+    assert learned.samples is not None
+    if learned.fits is not None:
+        return [(theta, Fitted(weight, fit, model.at(theta)[1].bare)) for theta, weight, fit in learned.fits]
+    found: list[tuple[np.ndarray, Fitted]] = []
+    state, cause = None, ""
+    thetas, weights = learned.samples.representatives(n_models, rng)
+    for theta, weight in track(zip(thetas, weights, strict=True), "models", len(thetas)):
+        try:
+            with quiet():
+                fit = model.fit(theta, state)
+        except LinAlgError as error:
+            cause = str(error)
+            continue
+        state = fit.state
+        found.append((theta, Fitted(weight, fit, model.at(theta)[1].bare)))
+    if not found:
+        raise LinAlgError(f"inference failed at every sample of the parameters: {cause}")
+    total = sum(fitted.weight for _, fitted in found)
+    return [(theta, fitted._replace(weight=fitted.weight / total)) for theta, fitted in found]
