@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from gpclass.calibration import Belief, _coupled_slopes, _independent_slopes, calibrate
 from gpclass.likelihoods import MultinomialProbit, Softmax
@@ -59,3 +60,28 @@ def test_factors_improve_what_they_are_learned_from(name):
     assert 2.0 < found.mean_scale / np.sqrt(found.variance_scale) < 4.5
     before, after = (likelihood.loo_log_prob(y, *scaled).sum() for scaled in ((mean, cov), found(mean, cov)))
     assert after > before + 10.0
+
+
+def test_factors_for_several_models():
+    # Two models with different shares at every row: the optimum by a search without slopes.
+    likelihood = MultinomialProbit()
+    rng = np.random.default_rng(2)
+    n = 60
+    y = rng.integers(3, size=n)
+    beliefs = []
+    for size in (0.3, 3.0):
+        mean = size * (np.eye(3)[y] + 0.7 * rng.normal(size=(n, 3)))
+        beliefs.append(
+            Belief(np.log(rng.uniform(0.2, 0.8, size=n)), likelihood, mean, rng.uniform(0.5, 2.0, size=(n, 3)))
+        )
+    counts = rng.uniform(0.5, 2.0, size=n)
+
+    def loss(t):
+        proba = sum(
+            np.exp(b.log_share + likelihood.loo_log_prob(y, np.exp(t[0]) * b.mean, np.exp(t[1]) * b.cov))
+            for b in beliefs
+        )
+        return -counts @ np.log(proba) + 0.5 * t @ t / 0.3**2
+
+    expected = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-10}).x
+    assert np.allclose(np.log(calibrate(beliefs, y, counts)), expected, atol=1e-3)

@@ -323,6 +323,17 @@ def test_literal_importance(binary):
     assert np.allclose(model.relevance_, 2.0 * phi)
 
 
+def test_literal_draws_have_the_mean_of_the_estimate(binary):
+    # phi ~ Exp with rate psi = (sigma + 1) / (tau + phi): draws average to the last estimate, here the start, 5.
+    X, y = binary
+    kernel = RBF(np.full(2, np.sqrt(0.1)))
+    hyper = Importance(literal=True, n_draws=4000, n_rounds=1)
+    samples = GPClassifier(kernel, hyper=hyper, inference="vb", random_state=0).fit(X, y).hyper_.samples
+    drawn = 0.5 * np.exp(-2.0 * samples.flat)
+    assert np.allclose(drawn.mean(axis=0), 5.0, rtol=0.08)
+    assert np.allclose(drawn.std(axis=0), 5.0, rtol=0.1)
+
+
 def test_literal_bound_is_that_of_vb(binary):
     # At a fixed phi the iteration climbs to VB's fixed point: many iterations of 4.6 alone reach its bound.
     from gpclass.hyper.literal_importance import _update_means

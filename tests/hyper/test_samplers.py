@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError
 
 from gpclass.diagnostics import effective_weights, pareto_smoothed, split_r_hat
 from gpclass.hyper import HMC, NUTS, Importance, Metropolis, Model
-from gpclass.hyper.importance import Proposal, log_mixture
+from gpclass.hyper.importance import Proposal, adaptive_draws, log_mixture
 from gpclass.hyper.results import Samples
 from gpclass.hyper.target import Target
 from gpclass.inference import EP, VB, Exact, Gibbs, Laplace
@@ -119,7 +119,7 @@ def test_proposals_integrate_to_one():
     grid = np.linspace(-300, 300, 600001)[:, None]
     assert np.trapezoid(np.exp(proposal.log_density(grid)), grid[:, 0]) == pytest.approx(1.0, abs=1e-6)
     other = Proposal(np.array([-1.0]), np.array([[2.0]]))
-    both = log_mixture([proposal, other], grid)
+    both = log_mixture([proposal, other], [3, 1], grid)
     assert np.trapezoid(np.exp(both), grid[:, 0]) == pytest.approx(1.0, abs=1e-5)
 
 
@@ -130,6 +130,33 @@ def test_proposals_draw_what_they_say():
     grid = np.linspace(-300, 300, 600001)
     expected = np.trapezoid(np.exp(proposal.log_density(grid[:, None])) * np.tanh(grid**2), grid)
     assert np.tanh(draws**2).mean() == pytest.approx(expected, abs=4e-3)
+
+
+class _Normal:
+    """A known density of theta, N(0, I), that integrates to one."""
+
+    def __call__(self, theta):
+        return -0.5 * theta @ theta - 0.5 * len(theta) * np.log(2.0 * np.pi), -theta
+
+
+def test_adaptation_survives_a_bad_start():
+    # The first proposal is off by two standard deviations in every direction, so rounds differ. Weights of all of them
+    # together average to the integral, 1, up to the two per cent by which adapting to one's own draws biases them.
+    first = Proposal(np.full(3, 2.0), np.eye(3))
+    integrals = []
+    for seed in range(20):
+        thetas, _, log_weights = adaptive_draws(_Normal(), first, 600, 5, np.random.default_rng(seed))
+        integrals.append(np.exp(log_weights).mean())
+    assert np.mean(integrals) == pytest.approx(1.0, abs=0.05)
+    weights = np.exp(log_weights) / np.exp(log_weights).sum()
+    assert np.allclose(weights @ thetas, 0.0, atol=0.2)
+    assert np.allclose(weights @ thetas**2, 1.0, atol=0.3)
+
+
+def test_leapfrog_keeps_the_energy(regression):
+    # Energy errors of the leapfrog rule are of second order in the step: small steps are all but always accepted.
+    few = HMC(prior=PRIOR, n_iter=20, burn_in=0, n_leapfrog=40, step_size=0.02)
+    assert few(regression, np.random.default_rng(0)).samples.acceptance > 0.9995
 
 
 def test_smoothed_weights_are_arviz():

@@ -97,17 +97,8 @@ class Importance(Sampler):
             return literal_importance.sample(model, rng, self.n_draws, self._n_rounds)
         best = self.optimum(model, rng, n_restarts, n_jobs)
         target = self._density(model)
-        proposals = [Proposal.near(best)]
-        thetas = np.empty((0, model.theta.size))
-        values = np.empty(0)
-        for size in np.diff(np.linspace(0, self.n_draws, self._n_rounds + 1).astype(int)):
-            drawn = proposals[-1].draw(size, rng)
-            thetas = np.vstack([thetas, drawn])
-            values = np.append(values, [target(theta)[0] for theta in track(drawn, "draws", size)])
-            if not np.any(np.isfinite(values)):
-                raise LinAlgError(f"inference failed at every draw of the parameters: {target.cause}")
-            log_weights, k = pareto_smoothed(values - log_mixture(proposals, thetas))
-            proposals.append(Proposal.fitted(thetas, np.exp(log_weights), proposals[-1]))
+        thetas, values, raw = adaptive_draws(target, Proposal.near(best), self.n_draws, self._n_rounds, rng)
+        log_weights, k = pareto_smoothed(raw)
         effective = effective_weights(log_weights)
         done = np.isfinite(values)
         weights = np.exp(log_weights[done])
@@ -136,6 +127,26 @@ class Importance(Sampler):
             return fit.objective, np.zeros_like(theta), fit.state
 
         return Target(evaluate, model.log_prior(self.prior_for(model)), model.theta_bounds, of_theta=True)
+
+
+def adaptive_draws(
+    target: Target, first: Proposal, n_draws: int, n_rounds: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draws (S, p), log densities (S,) and log importance weights (S,), whose mean is the density's integral."""
+    proposals = [first]
+    thetas, values = np.empty((0, len(first.centre))), np.empty(0)
+    sizes = np.diff(np.linspace(0, n_draws, n_rounds + 1).astype(int))
+    for done, size in enumerate(sizes, start=1):
+        drawn = proposals[-1].draw(size, rng)
+        thetas = np.vstack([thetas, drawn])
+        values = np.append(values, [target(theta)[0] for theta in track(drawn, "draws", size)])
+        if not np.any(np.isfinite(values)):
+            raise LinAlgError(f"inference failed at every draw of the parameters: {target.cause}")
+        log_weights = values - log_mixture(proposals, sizes[:done], thetas)
+        if done < n_rounds:
+            smooth = np.exp(pareto_smoothed(log_weights)[0])
+            proposals.append(Proposal.fitted(thetas, smooth, proposals[-1]))
+    return thetas, values, log_weights
 
 
 @dataclass(frozen=True)
@@ -182,6 +193,7 @@ class Proposal:
         return constant + np.logaddexp(*parts)
 
 
-def log_mixture(proposals: list[Proposal], thetas: np.ndarray) -> np.ndarray:
-    """Log density of draws under the mixture of all rounds' proposals."""
-    return logsumexp([proposal.log_density(thetas) for proposal in proposals], axis=0) - np.log(len(proposals))
+def log_mixture(proposals: list[Proposal], sizes: np.ndarray, thetas: np.ndarray) -> np.ndarray:
+    """Log density of draws under the mixture of all rounds' proposals, in proportion to the rounds' sizes."""
+    shares = np.asarray(sizes, dtype=float)[:, None] / np.sum(sizes)
+    return logsumexp([proposal.log_density(thetas) for proposal in proposals], axis=0, b=shares)
