@@ -112,7 +112,7 @@ def test_names_of_a_kernel_per_class():
 @pytest.mark.parametrize(
     ("prior", "message"),
     [
-        ({"lenght_scale": Gamma()}, "no such parameter; the model has"),
+        ({"lenght_scale": Gamma()}, "no such parameter .did you mean 'length_scale'.*; free parameters are"),
         ({"length_scale": 3.0}, "must be a Prior or None, got 3.0"),
         ("gamma", "must be a Prior, a dictionary"),
     ],

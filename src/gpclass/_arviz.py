@@ -50,15 +50,17 @@ def natural_draws(thetas: np.ndarray, model: Model) -> dict[str, np.ndarray]:
     """Draws (chains, draws, p) of theta as natural values by parameter name, each (chains, draws, ...)."""
     drawn: dict[str, list[Any]] = {}
     for theta in thetas.reshape(-1, thetas.shape[-1]):
-        for part in model.at(theta):
+        for part, prefix in zip(model.at(theta), ("", "likelihood."), strict=True):
             for name, parameter in part.parameters.items():
                 if not parameter.fixed:
-                    drawn.setdefault(name, []).append(parameter.value)
+                    drawn.setdefault(prefix + name, []).append(parameter.value)
     return {name: np.array(values).reshape(*thetas.shape[:2], *np.shape(values[0])) for name, values in drawn.items()}
 
 
 def effective_sample_size(draws: np.ndarray) -> float | None:
     """The smallest bulk effective sample size over all entries of draws (chains, draws, ...); None without ArviZ."""
+    if np.any(np.ptp(draws, axis=1) == 0.0):
+        return 1.0  # a chain that never moved
     if find_spec("arviz") is None:
         return None
     arviz = _arviz()

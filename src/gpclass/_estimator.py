@@ -222,6 +222,9 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             model, self.hyper_ = learn_default(model, hyper, rng, self.n_restarts, self.n_jobs)
         else:
             self.hyper_ = hyper(model, rng, self.n_restarts, self.n_jobs)
+        max_rows = getattr(hyper, "max_rows", None)
+        if max_rows is not None and max_rows < len(y):
+            self.hyper_ = self.hyper_._replace(rows=model.spread_rows(max_rows))
         self._model = model
         self.kernel_, likelihood = model.at(self.hyper_.theta)
         self.likelihood_ = likelihood.bare
@@ -260,13 +263,15 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             )
         # No label noise found is a finding, not a trouble.
         noise = getattr(self.likelihood_, "label_noise", 0.0)
-        at_bounds = [name for name in self.hyper_.at_bounds if name != "label_noise" or noise > 1e-3]
+        at_bounds = [name for name in self.hyper_.at_bounds if not name.endswith("label_noise") or noise > 1e-3]
         if at_bounds and self.kernel is not None:  # nobody gave the default kernel its bounds
             troubles.append(
                 f"learning ended with {', '.join(at_bounds)} at a bound; widen it with bounds={{...}} or "
                 "fix the parameter"
             )
-        if not fit.info.converged and fit.info.r_hat is not None:
+        if self.hyper_.fits is not None:
+            pass  # Metropolis within Gibbs: told already
+        elif not fit.info.converged and fit.info.r_hat is not None:
             troubles.append(
                 f"the chains have not mixed: R-hat is up to {fit.info.r_hat:.2f}, expected below 1.1. Raise burn_in, "
                 "thin or n_draws of Gibbs(...)"
@@ -329,8 +334,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         theta : array-like of shape (p,), default=None
-            Unconstrained values of the free parameters, in the order of ``hyper_.theta_names``: logarithms of positive
-            ones. None takes the learned ones.
+            Values of the free parameters in the order of ``hyper_.theta_names``: logarithms of variances and
+            length-scales, ``bias`` and ``label_noise`` as they are. None takes the learned ones.
         eval_gradient : bool
             Whether to give the gradient in theta as well.
 
@@ -345,6 +350,9 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         theta = self.hyper_.theta if theta is None else np.asarray(theta, dtype=float)
         if theta.shape != self.hyper_.theta.shape or not np.all(np.isfinite(theta)):
             raise ValueError(f"expected {self.hyper_.theta.size} finite values for theta, got {theta!r}")
+        for name, value, (low, high) in zip(self._model.theta_names, theta, self._model.theta_bounds, strict=True):
+            if not low - 1e-9 <= value <= high + 1e-9:
+                raise ValueError(f"expected theta of {name} between {low:.4g} and {high:.4g}, got {value:.4g}")
         if eval_gradient:
             value, gradient, _ = self._model.value_and_gradient(theta)
             return value + self._log_units, gradient

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
+from sklearn.exceptions import ConvergenceWarning
 
 from ._progress import quiet, track
 from .hyper import HMC, NUTS, Evidence, Fixed, Importance, Learned, LeaveOneOut, Metropolis, Model, Samples
@@ -82,10 +84,21 @@ def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.ran
 
 
 def why_not_mixed(samples: Samples) -> str:
+    """What is wrong with samples that did not converge, and what to do about it."""
+    if samples.acceptance is not None and samples.acceptance <= 0.05:
+        return (
+            f"nearly every proposal for the kernel parameters was refused (acceptance {samples.acceptance:.2f}): take "
+            "a smaller step_size, or widen the bounds of the parameters"
+        )
     if samples.r_hat is not None:
         return (
             f"the samples of the kernel parameters have not mixed: R-hat is up to {samples.r_hat:.2f}, expected below "
-            "1.1. Draw more, or give a tighter prior."
+            "1.1. Draw more (hyper='metropolis' draws as Gibbs(...) says), or give a tighter prior."
+        )
+    if samples.pareto_k is not None and samples.n_effective is not None and samples.n_effective >= 10.0:
+        return (
+            f"the tail of the importance weights is heavy (Pareto k {samples.pareto_k:.2f}, expected below 0.7): few "
+            "draws may carry the average. Draw more, or sample with hyper='nuts'."
         )
     return (
         f"few importance samples carry all the weight: effectively {samples.n_effective:.1f} of {len(samples.flat)}. "
@@ -101,7 +114,7 @@ def fit_samples(
     if learned.fits is not None:
         return [(theta, Fitted(weight, fit, model.at(theta)[1].bare)) for theta, weight, fit in learned.fits]
     found: list[tuple[np.ndarray, Fitted]] = []
-    state, cause = None, ""
+    state, cause, n_unsettled = None, "", 0
     thetas, weights = learned.samples.representatives(n_models, rng)
     for theta, weight in track(zip(thetas, weights, strict=True), "models", len(thetas)):
         try:
@@ -111,8 +124,16 @@ def fit_samples(
             cause = str(error)
             continue
         state = fit.state
+        n_unsettled += not fit.info.converged
         found.append((theta, Fitted(weight, fit, model.at(theta)[1].bare)))
     if not found:
         raise LinAlgError(f"inference failed at every sample of the parameters: {cause}")
+    if n_unsettled:
+        warnings.warn(
+            f"inference did not converge at {n_unsettled} of {len(found)} samples of the parameters; raise max_iter or "
+            "loosen tol of the engine",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
     total = sum(fitted.weight for _, fitted in found)
     return [(theta, fitted._replace(weight=fitted.weight / total)) for theta, fitted in found]

@@ -60,9 +60,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         likelihood has parameters to learn, label noise among them. "vb" is the variational Bayes of GR06, "ep" joint
         expectation propagation, "laplace" Laplace's method, "gibbs" sampling: slow, and the truth at the learned
         kernel parameters.
-    hyper : "evidence", "loo", "nuts", "hmc", "fixed" or an object of ``gpclass.hyper``, default="evidence"
-        Learn kernel parameters by maximum evidence, by leave-one-out predictions, or leave them alone; or sample them,
-        by the no-U-turn sampler (needs ``pip install gpclass[mcmc]``) or hybrid Monte Carlo, and average predictions.
+    hyper : str or an object of ``gpclass.hyper``, default="evidence"
+        "evidence" and "loo" learn kernel parameters by maximum evidence and by leave-one-out predictions, "fixed"
+        leaves them alone. Others sample them and average predictions: "importance" (importance sampling, the
+        quickest), "nuts" (the no-U-turn sampler, needs ``pip install gpclass[mcmc]``), "hmc" (hybrid Monte Carlo as in
+        WB98), and "metropolis" (together with the latent functions; needs ``inference="gibbs"``).
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from leave-one-out
         predictions of the training labels; "gibbs" goes without.
@@ -92,7 +94,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     loo_proba_ : (n, n_classes)
         Probabilities of each training row's labels without its own label; NaN for rows of weight 0.
     relevance_ : (n_features,) inverse squared length-scales
-    hyper_, info_ : how learning and inference went (evaluations, convergence, bound after each iteration)
+    hyper_ : how learning went, a ``gpclass.hyper.Learned``
+        ``theta`` and ``theta_names``, ``standard_error`` of an optimum, ``samples`` (``theta``, ``weights``, ``mean``,
+        ``sd``, ``n_effective``, ``r_hat``) where parameters were sampled; evaluations, convergence.
+    info_ : how inference went (iterations, convergence, bound after each iteration)
     idata_ : draws of "gibbs" or of the kernel parameters as ArviZ InferenceData (needs ``pip install gpclass[mcmc]``)
     n_iter_ : int, iterations of the engine
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -217,9 +222,13 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             mean, cov = fit.loo
             log_share = np.full(len(proba), np.log(weight))
             if len(fits) > 1:
-                # p(theta | all but row n) is p(theta | all) / p(y_n | the others, theta), up to a constant.
+                # p(theta | all but row n) is p(theta | all) / p(y_n | the others, theta), up to a constant. Of a row of
+                # weight 3 one copy is left out, and theta may never have seen it.
+                seen = np.minimum(weights, 1.0)
+                if self.hyper_.rows is not None:
+                    seen[np.setdiff1d(np.arange(len(seen)), self.hyper_.rows)] = 0.0
                 log_z = likelihood.loo_log_prob(labels, mean[rows], cov[rows])
-                log_share -= np.bincount(rows, weights=counts * log_z, minlength=len(proba))
+                log_share -= np.bincount(rows, weights=seen[rows] * proba[rows, labels] * log_z, minlength=len(proba))
             beliefs.append(Belief(log_share, likelihood, mean, cov))
         total = logsumexp([belief.log_share for belief in beliefs], axis=0)
         beliefs = [belief._replace(log_share=belief.log_share - total) for belief in beliefs]

@@ -16,7 +16,10 @@ def split_r_hat(draws: np.ndarray) -> np.ndarray:
     halves = np.concatenate([draws[:, :half], draws[:, half : 2 * half]])
     within = halves.var(axis=1, ddof=1).mean(axis=0)
     between = half * halves.mean(axis=1).var(axis=0, ddof=1)
-    return np.sqrt(((half - 1) / half * within + between / half) / np.maximum(within, 1e-300))
+    # A chain that never moved has not mixed, whatever the others did.
+    moving = np.all(np.ptp(draws, axis=1) > 0.0, axis=0)
+    ratio = ((half - 1) / half * within + between / half) / np.where(moving, within, 1.0)
+    return np.where(moving, np.sqrt(ratio), np.inf)
 
 
 def effective_weights(log_weights: np.ndarray) -> float:

@@ -45,6 +45,11 @@ class Parameterised:
     domains: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
+        if not isinstance(self.bounds, Mapping):
+            raise ValueError(
+                f"{type(self).__name__}: bounds must be a dictionary of parameter name to (low, high), got "
+                f"{self.bounds!r}; to hold a parameter fixed there is fixed="
+            )
         fixed = self._fixed_names()
         object.__setattr__(self, "fixed", fixed)
         for name in (*fixed, *self.bounds):

@@ -165,8 +165,10 @@ class RelevancePosteriorDisplay:
         mean, sd = log_relevance(estimator)
         if feature_names is None:
             feature_names = getattr(estimator, "feature_names_in_", [f"x{j + 1}" for j in range(len(mean))])
+        elif len(feature_names) != len(mean):
+            raise ValueError(f"expected {len(mean)} feature_names, got {len(feature_names)}")
         other = None if optimum is None else log_relevance(optimum)[0]
-        label = "optimum" if estimator.hyper_.samples is None else "posterior mean"
+        label = "posterior mean" if estimator.hyper_.samples is not None else "optimum"
         return cls(mean, sd, [str(name) for name in feature_names], other, label).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> RelevancePosteriorDisplay:
@@ -177,7 +179,7 @@ class RelevancePosteriorDisplay:
             ax.plot(places, self.optimum, "s", markerfacecolor="none", color=COLOURS[1], label="optimum")
         ax.set_xticks(places, self.names, rotation=0 if max(map(len, self.names)) < 8 else 30)
         ax.set(ylabel="log relevance, log w")
-        ax.legend(fontsize="small")
+        ax.legend(fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
         ax.grid(axis="y", alpha=0.25)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -244,8 +246,9 @@ def log_relevance(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
     mean = at(learned.theta)
     if learned.covariance is None:
         return mean, np.full_like(mean, np.nan)
-    step = 1e-4
-    by_theta = np.array([(at(learned.theta + step * e) - mean) / step for e in np.eye(len(learned.theta))])
+    highest = estimator._model.theta_bounds[:, 1]
+    steps = np.where(learned.theta + 1e-4 <= highest, 1e-4, -1e-4)
+    by_theta = np.array([(at(learned.theta + e) - mean) / e.sum() for e in np.diag(steps)])
     # Parameters without a standard error matter only to the inputs that depend on them.
     moved = np.abs(by_theta) > 1e-9
     known = np.where(np.isfinite(learned.covariance), learned.covariance, 0.0)

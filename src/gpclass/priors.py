@@ -11,8 +11,10 @@ Wherever a prior is asked for, a dictionary gives different priors to different 
 >>> from gpclass.priors import Gamma, Normal, Relevance
 >>> wb98 = {"length_scale": Relevance(Normal(-3, 3)), "variance": Normal(-3, 3)}
 
-``"length_scale"`` means every parameter of that name; ``"rbf.length_scale"`` and ``"rbf.length_scale[0]"`` are more
-exact, and win. Parameters without a prior in the dictionary keep the weak default, ``Normal()``.
+``"length_scale"`` means every parameter of that name in the kernel; with several kernels, ``"rbf.length_scale"`` and
+``"rbf.length_scale[0]"`` are more exact, and win (``hyper_.theta_names`` of a fitted estimator, or ``kernel.params``,
+show the names). ``"likelihood.variance"`` is the likelihood's. Parameters without a prior in the dictionary keep the
+weak default, ``Normal()``; None stands for no prior at all.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -53,9 +57,18 @@ class Prior:
         return Terms(theta, np.ones_like(theta))
 
 
+def _check_real(prior: Prior, **settings: Any) -> None:
+    for name, value in settings.items():
+        if value is not None and not (isinstance(value, Real) and np.isfinite(float(value))):
+            raise ValueError(f"{type(prior).__name__}: {name} must be a finite number, got {value!r}")
+
+
 def _check_positive(prior: Prior, **settings: Any) -> None:
     for name, value in settings.items():
-        array = np.asarray(value, dtype=float)
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            array = np.array(np.nan)
         if not (np.all(np.isfinite(array)) and np.all(array > 0)):
             raise ValueError(f"{type(prior).__name__}: {name} must be positive and finite, got {value!r}")
 
@@ -72,6 +85,7 @@ class Normal(Prior):
 
     def __post_init__(self) -> None:
         _check_positive(self, sd=self.sd)
+        _check_real(self, mean=self.mean)
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         z = (theta - (start if self.mean is None else self.mean)) / self.sd
@@ -88,6 +102,7 @@ class StudentT(Prior):
 
     def __post_init__(self) -> None:
         _check_positive(self, df=self.df, scale=self.scale)
+        _check_real(self, mean=self.mean)
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         z = (theta - (start if self.mean is None else self.mean)) / self.scale
@@ -107,6 +122,7 @@ class LogNormal(Prior):
 
     def __post_init__(self) -> None:
         _check_positive(self, sd=self.sd)
+        _check_real(self, mean=self.mean)
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         value, slope = Normal(self.mean, self.sd).log_density(theta, start)
@@ -197,6 +213,8 @@ class Dirichlet(Prior):
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         a = np.asarray(self.concentration, dtype=float)
+        if theta.size < 2:
+            raise ValueError("Dirichlet: expected several parameters to share out, got one")
         if a.ndim and a.shape != theta.shape:
             raise ValueError(f"Dirichlet: {a.size} concentrations for {theta.size} parameters")
         x = np.exp(theta)
@@ -208,6 +226,10 @@ class Relevance(Prior):
     """A prior on the relevance w = 1 / l^2 of an input, for the length-scale l: the w of WB98's equation 4."""
 
     prior: Prior
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prior, Prior):
+            raise TypeError(f"Relevance: expected a prior for the relevance, got {self.prior!r}")
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         value, slope = self.prior.log_density(-2.0 * theta, -2.0 * start)
@@ -275,16 +297,33 @@ def by_name(given: Mapping[str, Any], names: Sequence[str], known: Sequence[str]
     ``names`` are those of the entries of theta, ``known`` those of all parameters, fixed ones too.
     """
     chosen = [other] * len(names)
+    for key in given:
+        if not isinstance(key, str):
+            raise TypeError(f"expected {what} for a parameter's name, got one for {key!r}")
     # The longer a name, the more exact: it is laid on later.
     for key in sorted(given, key=len):
-        where = [j for j, name in enumerate(names) if _means(key, name)]
+        where = _meant(key, names)
         if not where:
-            if any(_means(key, name) for name in known):
-                raise ValueError(f"there is {what} for {key!r}, which is fixed; drop it or free the parameter")
-            raise ValueError(f"there is {what} for {key!r}, but no such parameter; the model has {list(known)}")
+            fixed = _meant(key, known)
+            if fixed:
+                raise ValueError(
+                    f"there is {what} for {known[fixed[0]]!r}, which is fixed; drop it or free the parameter"
+                )
+            near = get_close_matches(key, [name.split(".")[-1] for name in names], 1)
+            hint = f" (did you mean {near[0].split('[')[0]!r}?)" if near else ""
+            raise ValueError(
+                f"there is {what} for {key!r}, but no such parameter{hint}; free parameters are {list(names)}"
+            )
         for j in where:
             chosen[j] = given[key]
     return chosen
+
+
+def _meant(key: str, names: Sequence[str]) -> list[int]:
+    """Places of the names that a key speaks of: the kernel's before the likelihood's, unless it says "likelihood."."""
+    places = [j for j, name in enumerate(names) if _means(key, name)]
+    own = [j for j in places if not names[j].startswith("likelihood.")]
+    return own if own and not key.startswith("likelihood.") else places
 
 
 def _means(key: str, name: str) -> bool:

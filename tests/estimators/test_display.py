@@ -81,6 +81,7 @@ def test_rings_are_as_the_paper_says():
     np.testing.assert_array_equal(X, make_rings(3000, random_state=0)[0])
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_posterior_of_relevances():
     X, y = load_iris(return_X_y=True)
     X, y = X[::3], y[::3]
@@ -94,5 +95,10 @@ def test_posterior_of_relevances():
     both = RelevancePosteriorDisplay.from_estimator(sampled, optimum=optimum, feature_names=list("abcd"))
     np.testing.assert_allclose(both.mean, -2.0 * sampled.hyper_.samples.mean[1:])
     np.testing.assert_allclose(both.sd, 2.0 * sampled.hyper_.samples.sd[1:])
+    bounded = RBF(np.ones(4), bounds={"length_scale": (0.5, 1.0)})
+    edge = GPClassifier(10.0 * bounded, hyper=Evidence(max_rows=None)).fit(X, y)
+    at_edge = np.isclose(edge.kernel_.params["length_scale"], 1.0)
+    assert at_edge.any()
+    np.testing.assert_array_equal(np.isnan(RelevancePosteriorDisplay.from_estimator(edge).sd), at_edge)
     assert [label.get_text() for label in both.ax_.get_xticklabels()] == list("abcd")
     np.testing.assert_allclose(both.ax_.lines[-1].get_ydata(), shown.mean)

@@ -15,7 +15,7 @@ from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from gpclass import GPClassifier, GPRegressor
 from gpclass.calibration import Calibration
-from gpclass.hyper import HMC, NUTS, Evidence, Importance, LeaveOneOut, Metropolis
+from gpclass.hyper import HMC, NUTS, Evidence, Importance, Learned, LeaveOneOut, Metropolis, Samples
 from gpclass.inference import EP, Gibbs, Laplace
 from gpclass.kernels import RBF, Constant, PerClass
 from gpclass.likelihoods import Gaussian, Probit
@@ -111,7 +111,10 @@ def test_per_class_parameters_differ(iris):
 
 @pytest.mark.parametrize(
     ("prior", "message"),
-    [({"lengthscale": Normal()}, "no such parameter; the model has"), ({"bias": Normal()}, "'bias', which is fixed")],
+    [
+        ({"lengthscale": Normal()}, "no such parameter .did you mean"),
+        ({"bias": Normal()}, "'likelihood.bias', which is fixed"),
+    ],
 )
 def test_priors_on_what_is_not_there(binary, prior, message):
     for hyper in (Evidence(prior=prior), NUTS(prior=prior), HMC(prior=prior), Importance(prior=prior)):
@@ -207,6 +210,40 @@ def test_leave_one_out_of_a_mixture(binary):
         assert np.abs(together[i] - alone).max() < 0.02
 
 
+@pytest.mark.parametrize("inference", ["vb", "laplace"])
+def test_leave_one_out_of_a_mixture_with_weights(binary, inference, monkeypatch):
+    # Rows of weight 2 and 3 against as many copies, averaged over the same three values of theta.
+    X, y = binary[0][:16], binary[1][:16]
+    copies = np.array([1, 2, 3, 1] * 4)
+    thetas, shares = np.array([[0.5, -0.3], [1.0, 0.0], [2.0, 0.5]]), np.array([0.2, 0.5, 0.3])
+
+    class Given(HMC):
+        def __call__(self, model, rng, n_restarts=0, n_jobs=None):
+            samples = Samples(thetas[None], np.zeros((1, 3)), shares)
+            return Learned(samples.mean, 0.0, 0, True, theta_names=("a", "b"), samples=samples)
+
+    settings = {"hyper": Given(), "inference": inference, "calibration": None}
+    weighted = GPClassifier(1.0 * RBF(1.0), **settings).fit(X, y, sample_weight=copies)
+    copied = GPClassifier(1.0 * RBF(1.0), **settings).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
+    first = np.cumsum(copies) - copies
+    assert np.allclose(weighted.loo_proba_, copied.loo_proba_[first], atol=1e-6)
+
+
+def test_rows_that_theta_has_not_seen_keep_the_shares(binary):
+    X, y = binary
+    hyper = Importance(prior=Normal(), n_draws=40, n_models=5, max_rows=20)
+    model = GPClassifier(1.0 * RBF(1.0), hyper=hyper, calibration=None, random_state=0).fit(X, y)
+    rows = model.hyper_.rows
+    assert len(rows) == 20
+    parts = [
+        member.weight * GPClassifier(member.posterior.kernel, hyper="fixed", calibration=None).fit(X, y).loo_proba_
+        for member in model.posterior_.members
+    ]
+    unseen = np.setdiff1d(np.arange(len(y)), rows)
+    assert np.allclose(model.loo_proba_[unseen], sum(parts)[unseen], atol=1e-6)
+    assert not np.allclose(model.loo_proba_[rows], sum(parts)[rows], atol=1e-6)
+
+
 def test_calibration_of_a_mixture_is_an_optimum(iris):
     X, y = iris
     model = GPClassifier(10.0 * RBF(1.0), hyper=FEW, random_state=0).fit(X, y)
@@ -286,6 +323,22 @@ def test_samples_that_have_not_mixed_are_told(binary):
         GPClassifier(1.0 * RBF(1.0), hyper=hyper).fit(*binary)
 
 
+def test_a_chain_that_never_moves_has_not_mixed(binary):
+    with pytest.warns(ConvergenceWarning, match="nearly every proposal for the kernel parameters was refused"):
+        model = GPClassifier(1.0 * RBF(1.0), hyper=HMC(n_iter=12, step_size=50.0)).fit(*binary)
+    assert model.hyper_.samples.n_effective == 1.0
+    assert model.hyper_.samples.r_hat == np.inf
+
+
+def test_samples_where_inference_does_not_converge_are_refused(binary):
+    # Three sweeps are never enough: nothing can be sampled, and learning by evidence does what it can.
+    X, y = binary
+    with pytest.raises(LinAlgError, match="did not converge in 3 iterations"):
+        GPClassifier(1.0 * RBF(1.0), hyper=HMC(n_iter=12), inference=EP(max_iter=3)).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="EP inference stopped after 3 iterations"):
+        GPClassifier(1.0 * RBF(1.0), inference=EP(max_iter=3)).fit(X, y)
+
+
 def test_inference_that_fails_at_every_sample(binary, monkeypatch):
     class Moody(Laplace):
         def __call__(self, K, *args, gradient=False, **kwargs):
@@ -309,6 +362,7 @@ def test_inference_that_fails_at_every_sample(binary, monkeypatch):
 # ---- the literal sampler of GR06 -------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_literal_importance(binary):
     X, y = binary
     hyper = Importance(literal=True, n_draws=40, n_rounds=6)
@@ -348,6 +402,25 @@ def test_literal_bound_is_that_of_vb(binary):
     assert bounds[-1] == pytest.approx(model.log_evidence_, abs=1e-8)
 
 
+def test_literal_fixed_point_with_a_bias(binary):
+    from gpclass.hyper.literal_importance import _update_means
+
+    X, y = binary
+    likelihood = Probit(bias=1.0, fixed=True)
+    model = GPClassifier(1.0 * RBF(1.0), likelihood=likelihood, hyper="fixed", inference="vb").fit(X, y)
+    m = np.zeros((len(y), 1))
+    for _ in range(200):
+        m, bound = _update_means(model._model, model._model.kernel(model.posterior_.X), m)
+    assert bound == pytest.approx(model.log_evidence_, abs=1e-8)
+
+
+def test_literal_draws_per_class_stand_for_their_own_weights(iris):
+    hyper = Importance(literal=True, n_draws=3000, n_rounds=1)
+    model = GPClassifier(PerClass(RBF(1.0)), hyper=hyper, inference="vb", random_state=0).fit(*iris)
+    phi = 0.5 * np.exp(-2.0 * model.hyper_.samples.flat)
+    assert np.allclose(phi.mean(axis=0), 0.5 * np.exp(-2.0 * model.hyper_.theta), rtol=0.2)
+
+
 def test_literal_weights_are_the_density_of_the_means(iris):
     from scipy.stats import multivariate_normal
 
@@ -373,7 +446,7 @@ def test_literal_weights_are_the_density_of_the_means(iris):
 def test_literal_importance_knows_length_scales_and_probits_only(binary):
     with pytest.raises(TypeError, match="'variance' is free; fix it"):
         GPClassifier(1.0 * RBF(1.0), hyper=Importance(literal=True)).fit(*binary)
-    with pytest.raises(TypeError, match="needs the auxiliaries of a probit likelihood; Logit has none"):
+    with pytest.raises(TypeError, match=r"needs Probit\(\) or MultinomialProbit\(\) with unit variance"):
         GPClassifier(RBF(1.0), likelihood="logit", hyper=Importance(literal=True)).fit(*binary)
 
 

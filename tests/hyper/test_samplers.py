@@ -20,6 +20,7 @@ from gpclass.priors import ExponentialGamma, Gamma, Normal, Relevance
 from ..conftest import central_difference, relative_error
 from .conftest import PRIOR, grid_moments
 
+EVERYWHERE = np.tile([-np.inf, np.inf], (3, 1))
 SAMPLERS = {
     "hmc": HMC(prior=PRIOR, n_iter=900, burn_in=100, n_leapfrog=5, step_size=0.2, n_chains=2),
     "nuts": NUTS(prior=PRIOR, n_draws=500, n_tune=300, n_chains=2),
@@ -115,17 +116,35 @@ def test_each_metropolis_block_alone_is_right():
 
 
 def test_proposals_integrate_to_one():
-    proposal = Proposal(np.array([0.5]), np.array([[0.7]]))
+    proposal = Proposal(np.array([0.5]), np.array([[0.7]]), EVERYWHERE[:1])
     grid = np.linspace(-300, 300, 600001)[:, None]
     assert np.trapezoid(np.exp(proposal.log_density(grid)), grid[:, 0]) == pytest.approx(1.0, abs=1e-6)
-    other = Proposal(np.array([-1.0]), np.array([[2.0]]))
+    other = Proposal(np.array([-1.0]), np.array([[2.0]]), EVERYWHERE[:1])
     both = log_mixture([proposal, other], [3, 1], grid)
     assert np.trapezoid(np.exp(both), grid[:, 0]) == pytest.approx(1.0, abs=1e-5)
 
 
+def test_proposals_are_cut_off_at_the_bounds():
+    bounds = np.array([[0.2, 1.0]])
+    proposal = Proposal(np.array([0.5]), np.array([[0.7]]), bounds)
+    drawn = proposal.draw(500, np.random.default_rng(0))
+    assert drawn.min() >= 0.2
+    assert drawn.max() <= 1.0
+    grid = np.linspace(-1, 2, 30001)[:, None]
+    assert np.trapezoid(np.exp(proposal.log_density(grid)), grid[:, 0]) == pytest.approx(1.0, abs=0.02)
+
+
+def test_importance_between_narrow_bounds(regression):
+    kernel = 1.0 * RBF(1.0, bounds={"length_scale": (0.95, 1.05)})
+    model = replace(regression, kernel=kernel)
+    samples = Importance(prior=PRIOR, n_draws=100)(model, np.random.default_rng(0)).samples
+    assert samples.n_failed == 0
+    assert samples.n_effective > 30
+
+
 def test_proposals_draw_what_they_say():
     # E q(theta) f(theta) by draws against the density on a grid, for a bounded f.
-    proposal = Proposal(np.array([0.5]), np.array([[0.7]]))
+    proposal = Proposal(np.array([0.5]), np.array([[0.7]]), EVERYWHERE[:1])
     draws = proposal.draw(200000, np.random.default_rng(0))[:, 0]
     grid = np.linspace(-300, 300, 600001)
     expected = np.trapezoid(np.exp(proposal.log_density(grid[:, None])) * np.tanh(grid**2), grid)
@@ -142,7 +161,7 @@ class _Normal:
 def test_adaptation_survives_a_bad_start():
     # The first proposal is off by two standard deviations in every direction, so rounds differ. Weights of all of them
     # together average to the integral, 1, up to the two per cent by which adapting to one's own draws biases them.
-    first = Proposal(np.full(3, 2.0), np.eye(3))
+    first = Proposal(np.full(3, 2.0), np.eye(3), EVERYWHERE)
     integrals = []
     for seed in range(20):
         thetas, _, log_weights = adaptive_draws(_Normal(), first, 600, 5, np.random.default_rng(seed))
@@ -252,7 +271,7 @@ def test_an_error_in_the_density_comes_out_of_nuts(regression):
         (lambda: HMC(n_iter=5, burn_in=3), "at least 4 trajectories after burn-in, got 5 - 3"),
         (lambda: HMC(n_leapfrog=2.5), "n_leapfrog must be a whole number"),
         (lambda: Importance(n_draws=20, n_rounds=10), "at least 5 draws a round, got 20 in 10"),
-        (lambda: Importance(prior="vague"), "prior must be 'hierarchy' or a Prior, got 'vague'"),
+        (lambda: Importance(prior="vague"), "prior must be 'hierarchy', a Prior, a dictionary or None, got 'vague'"),
         (lambda: NUTS(n_models=0), "n_models must be a whole number of at least 1"),
     ],
 )

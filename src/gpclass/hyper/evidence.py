@@ -14,11 +14,11 @@ from scipy.optimize import OptimizeResult, minimize
 from .._progress import task, track
 from ..priors import Normal, PriorLike
 from .objective import Model
-from .results import Learned
+from .results import Learned, check_counts
 from .target import Target
 
-#: Step in theta for the curvature of the log posterior.
-_STEP = 1e-3
+#: Step in theta for the curvature of the log posterior: wide enough for gradients that EP knows to 1e-4.
+_STEP = 0.02
 #: Stands for "no value here" in the search: finite, so that the line search can step back from it.
 _REFUSED = 1e25
 
@@ -60,6 +60,11 @@ class Evidence:
     spread: float = 1.5
     max_rows: int | None = 350
 
+    def __post_init__(self) -> None:
+        check_counts(self, max_iter=1)
+        if self.max_rows is not None:
+            check_counts(self, max_rows=2)
+
     def __call__(
         self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
     ) -> Learned:
@@ -81,17 +86,19 @@ class Evidence:
         return best._replace(
             n_evaluations=sum(run.n_evaluations for run in runs),
             at_bounds=names,
-            covariance=self.covariance(self.target(model), best.theta),
+            covariance=self.covariance(self.target(model, strict=False), best.theta),
             theta_names=tuple(model.theta_names),
         )
 
-    def value_and_gradient(self, model: Model, theta: np.ndarray, init: Any) -> tuple[float, np.ndarray, Any]:
+    def value_and_gradient(
+        self, model: Model, theta: np.ndarray, init: Any, *, strict: bool
+    ) -> tuple[float, np.ndarray, Any]:
         """What the search maximises, before the prior."""
-        return model.value_and_gradient(theta, init)
+        return model.value_and_gradient(theta, init, strict=strict)
 
-    def target(self, model: Model) -> Target:
-        """What the search maximises, with the prior."""
-        evaluate = partial(self.value_and_gradient, model)
+    def target(self, model: Model, strict: bool = True) -> Target:
+        """What the search maximises, with the prior; ``strict`` turns away from where the engine does not converge."""
+        evaluate = partial(self.value_and_gradient, model, strict=strict)
         return Target(evaluate, model.log_prior(self.prior), model.theta_bounds, of_theta=False)
 
     def covariance(self, target: Target, theta: np.ndarray) -> np.ndarray | None:
@@ -99,14 +106,13 @@ class Evidence:
         low, high = target.bounds.T
         inside = np.flatnonzero((theta - low > 1e-8) & (high - theta > 1e-8))
         covariance = np.full((len(theta), len(theta)), np.nan)
-        _, here = target(theta)
         curvature = np.empty((len(inside), len(inside)))
         for i, j in enumerate(inside):
-            step = _STEP if theta[j] + _STEP <= high[j] else -_STEP
-            moved = theta.copy()
-            moved[j] += step
-            value, there = target(moved)
-            curvature[i] = (here - there)[inside] / step if np.isfinite(value) else np.nan
+            ahead, behind = theta.copy(), theta.copy()
+            ahead[j], behind[j] = min(theta[j] + _STEP, high[j]), max(theta[j] - _STEP, low[j])
+            (above, uphill), (below, downhill) = target(ahead), target(behind)
+            known = np.isfinite(above) and np.isfinite(below)
+            curvature[i] = (downhill - uphill)[inside] / (ahead[j] - behind[j]) if known else np.nan
         if not np.all(np.isfinite(curvature)):
             return covariance
         try:
@@ -120,6 +126,10 @@ class Evidence:
         """The nearest optimum, and why evaluations failed, if any did."""
         target = self.target(model)
         first, slope = target(theta)
+        if not np.isfinite(first):
+            # Better an evidence from an engine that has not converged than none.
+            target = self.target(model, strict=False)
+            first, slope = target(theta)
         if not np.isfinite(first):
             return Learned(theta, -np.inf, 1, False), target.cause
         # With bounds on every variable L-BFGS-B takes a first step as long as the gradient, which can throw a parameter

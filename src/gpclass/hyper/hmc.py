@@ -13,7 +13,7 @@ from .._progress import track
 from ..priors import by_name
 from .evidence import Fixed
 from .objective import Model
-from .results import Learned
+from .results import Learned, check_counts
 from .sampler import Sampler, from_chains
 from .target import Target
 
@@ -35,6 +35,9 @@ class HMC(Sampler):
     step_size : float or dictionary of parameter name to float
         Length of a step in theta. A step of 0.1 in WB98's log w is one of 0.05 in the logarithm of a length-scale.
     n_chains : int
+    prior, n_models, max_rows
+        As for every sampler (``Sampler``): the prior of theta, how many draws predictions average over (50), and on how
+        many rows theta is sampled (all).
     """
 
     n_iter: int = 200
@@ -45,9 +48,9 @@ class HMC(Sampler):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_counts(n_iter=1, n_leapfrog=1, n_chains=1)
+        check_counts(self, n_iter=1, n_leapfrog=1, n_chains=1)
         if self.burn_in is not None:
-            self._check_counts(burn_in=0)
+            check_counts(self, burn_in=0)
         if self.n_iter - self._n_burnt < 4:
             raise ValueError(
                 f"HMC: expected at least 4 trajectories after burn-in, got {self.n_iter} - {self._n_burnt}"
@@ -63,7 +66,15 @@ class HMC(Sampler):
         if model.theta.size == 0:
             return Fixed()(model, rng)
         model = self.rows_of(model)
-        work = (delayed(self._chain)(self.target(model), model, child) for child in rng.spawn(self.n_chains))
+        # The first chain starts at the kernel's values, as in the paper; further ones around them.
+        low, high = model.theta_bounds.T
+        starts = model.theta + 0.5 * rng.standard_normal((self.n_chains, model.theta.size))
+        starts = np.clip(starts, low, high)
+        starts[0] = model.theta
+        work = (
+            delayed(self._chain)(self.target(model), model, start, child)
+            for start, child in zip(starts, rng.spawn(self.n_chains), strict=True)
+        )
         thetas, densities, rates, counts, failures = zip(*Parallel(n_jobs=n_jobs)(work), strict=True)
         return from_chains(
             np.stack(thetas),
@@ -85,10 +96,10 @@ class HMC(Sampler):
         return steps
 
     def _chain(
-        self, target: Target, model: Model, rng: np.random.Generator
+        self, target: Target, model: Model, theta: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, float, int, int]:
         """Draws (S, p) after burn-in, their log densities, the mean acceptance, evaluations, and failures."""
-        steps, theta = self._steps(model), model.theta
+        steps = self._steps(model)
         value, slope = target(theta)
         if not np.isfinite(value):
             raise LinAlgError(f"nothing can be computed at the starting values: {target.cause}")

@@ -14,19 +14,20 @@ proposal is too narrow, and the largest weights are Pareto smoothed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.special import gammaln, logsumexp
 
 from .. import linalg
-from .._progress import track
+from .._progress import task
 from ..diagnostics import effective_weights, pareto_smoothed
 from ..priors import ExponentialGamma, PriorLike, Relevance
 from . import literal_importance
 from .evidence import Fixed
 from .objective import Model
-from .results import Learned, Samples
+from .results import ENOUGH, Learned, Samples, check_counts
 from .sampler import Sampler
 from .target import Target
 
@@ -36,8 +37,6 @@ HIERARCHY = Relevance(ExponentialGamma(1e-3, 2e-3))
 _DF = 5.0
 #: Share and widening of the second component of each proposal.
 _WIDE_SHARE, _WIDTH = 0.15, 3.0
-#: Draws count as enough when they are worth this many.
-_ENOUGH = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +63,13 @@ class Importance(Sampler):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_counts(n_draws=20)
+        check_counts(self, n_draws=20)
         if self.n_rounds is not None:
-            self._check_counts(n_rounds=1)
+            check_counts(self, n_rounds=1)
         if isinstance(self.prior, str) and self.prior != "hierarchy":
-            raise ValueError(f"Importance: prior must be 'hierarchy' or a Prior, got {self.prior!r}")
+            raise ValueError(
+                f"Importance: prior must be 'hierarchy', a Prior, a dictionary or None, got {self.prior!r}"
+            )
         if not self.literal and self.n_draws < 5 * self._n_rounds:
             raise ValueError(f"Importance: expected at least 5 draws a round, got {self.n_draws} in {self.n_rounds}")
 
@@ -97,7 +98,8 @@ class Importance(Sampler):
             return literal_importance.sample(model, rng, self.n_draws, self._n_rounds)
         best = self.optimum(model, rng, n_restarts, n_jobs)
         target = self._density(model)
-        thetas, values, raw = adaptive_draws(target, Proposal.near(best), self.n_draws, self._n_rounds, rng)
+        first = Proposal.near(best, model.theta_bounds)
+        thetas, values, raw = adaptive_draws(target, first, self.n_draws, self._n_rounds, rng)
         log_weights, k = pareto_smoothed(raw)
         effective = effective_weights(log_weights)
         done = np.isfinite(values)
@@ -114,7 +116,7 @@ class Importance(Sampler):
             samples.mean,
             float(weights @ values[done]),
             best.n_evaluations + target.n_evaluations,
-            effective >= _ENOUGH,
+            effective >= ENOUGH and k < 0.7,
             theta_names=tuple(model.theta_names),
             samples=samples,
         )
@@ -123,10 +125,10 @@ class Importance(Sampler):
         """The log density of theta without its gradient, which importance sampling does not need."""
 
         def evaluate(theta: np.ndarray, init: object) -> tuple[float, np.ndarray, object]:
-            fit = model.fit(theta, init)
+            fit = model.fit(theta, init, strict=True)
             return fit.objective, np.zeros_like(theta), fit.state
 
-        return Target(evaluate, model.log_prior(self.prior_for(model)), model.theta_bounds, of_theta=True)
+        return self._over(model, evaluate)
 
 
 def adaptive_draws(
@@ -136,35 +138,41 @@ def adaptive_draws(
     proposals = [first]
     thetas, values = np.empty((0, len(first.centre))), np.empty(0)
     sizes = np.diff(np.linspace(0, n_draws, n_rounds + 1).astype(int))
-    for done, size in enumerate(sizes, start=1):
-        drawn = proposals[-1].draw(size, rng)
-        thetas = np.vstack([thetas, drawn])
-        values = np.append(values, [target(theta)[0] for theta in track(drawn, "draws", size)])
-        if not np.any(np.isfinite(values)):
-            raise LinAlgError(f"inference failed at every draw of the parameters: {target.cause}")
-        log_weights = values - log_mixture(proposals, sizes[:done], thetas)
-        if done < n_rounds:
-            smooth = np.exp(pareto_smoothed(log_weights)[0])
-            proposals.append(Proposal.fitted(thetas, smooth, proposals[-1]))
+    with task("draws", n_draws) as draws:
+        for done, size in enumerate(sizes, start=1):
+            thetas = np.vstack([thetas, proposals[-1].draw(size, rng)])
+            for theta in thetas[-size:]:
+                values = np.append(values, target(theta)[0])
+                draws.step()
+            if not np.any(np.isfinite(values)):
+                raise LinAlgError(f"nothing could be computed at any draw of the parameters: {target.cause}")
+            log_weights = values - log_mixture(proposals, sizes[:done], thetas)
+            if done < n_rounds:
+                smooth = np.exp(pareto_smoothed(log_weights)[0])
+                proposals.append(Proposal.fitted(thetas, smooth, proposals[-1]))
     return thetas, values, log_weights
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A multivariate t distribution, and a wider one of the same centre in a small share of the draws."""
+    """A multivariate t distribution, and a wider one of the same centre in a small share of the draws; both cut off at
+    the bounds (p, 2) of theta."""
 
     centre: np.ndarray
     chol: np.ndarray
+    bounds: np.ndarray
 
     @classmethod
-    def near(cls, best: Learned) -> Proposal:
+    def near(cls, best: Learned, bounds: np.ndarray) -> Proposal:
         """About an optimum, as wide as the curvature there says; a factor of e where it says nothing."""
         p = len(best.theta)
         covariance = best.covariance
         if covariance is None or not np.all(np.isfinite(covariance)):
             variance = np.full(p, 1.0) if covariance is None else np.diag(covariance)
             covariance = np.diag(np.where(np.isfinite(variance), variance, 1.0))
-        return cls(best.theta, linalg.cholesky(covariance))
+        # No wider than there is room between the bounds.
+        room = np.minimum(1.0, 0.25 * np.ptp(bounds, axis=1) / np.sqrt(np.diag(covariance)))
+        return cls(best.theta, linalg.cholesky(covariance * np.outer(room, room)), bounds)
 
     @classmethod
     def fitted(cls, thetas: np.ndarray, weights: np.ndarray, last: Proposal) -> Proposal:
@@ -174,9 +182,32 @@ class Proposal:
         covariance = (weights[:, None] * off).T @ off
         effective = 1.0 / np.sum(weights**2)
         keep = 1.0 / (1.0 + effective / (2.0 * len(centre)))
-        return cls(centre, linalg.cholesky((1.0 - keep) * covariance + keep * last.chol @ last.chol.T))
+        chol = linalg.cholesky((1.0 - keep) * covariance + keep * last.chol @ last.chol.T)
+        return cls(centre, chol, last.bounds)
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """n draws between the bounds."""
+        kept = np.empty((0, len(self.centre)))
+        for _ in range(1000):
+            drawn = self._draw_anywhere(max(2 * n, 100), rng)
+            kept = np.vstack([kept, drawn[self._inside(drawn)]])
+            if len(kept) >= n:
+                return kept[:n]
+        raise LinAlgError("the bounds of the parameters leave no room to sample in; widen them")
+
+    def _inside(self, thetas: np.ndarray) -> np.ndarray:
+        low, high = self.bounds.T
+        return np.all((thetas >= low) & (thetas <= high), axis=1)
+
+    @cached_property
+    def _log_room(self) -> float:
+        """Log of the share of the uncut distribution that lies between the bounds, from draws of its own."""
+        if not np.any(np.isfinite(self.bounds)):
+            return 0.0
+        drawn = self._draw_anywhere(20000, np.random.default_rng(0))
+        return float(np.log(max(np.mean(self._inside(drawn)), 1e-4)))
+
+    def _draw_anywhere(self, n: int, rng: np.random.Generator) -> np.ndarray:
         wide = np.where(rng.uniform(size=n) < _WIDE_SHARE, _WIDTH, 1.0)
         stretch = wide / np.sqrt(rng.chisquare(_DF, size=n) / _DF)
         return self.centre + stretch[:, None] * (rng.standard_normal((n, len(self.centre))) @ self.chol.T)
@@ -190,7 +221,7 @@ class Proposal:
             np.log(share) - p * np.log(width) - 0.5 * (_DF + p) * np.log1p(square / (_DF * width**2))
             for share, width in ((1.0 - _WIDE_SHARE, 1.0), (_WIDE_SHARE, _WIDTH))
         ]
-        return constant + np.logaddexp(*parts)
+        return np.where(self._inside(thetas), constant + np.logaddexp(*parts) - self._log_room, -np.inf)
 
 
 def log_mixture(proposals: list[Proposal], sizes: np.ndarray, thetas: np.ndarray) -> np.ndarray:

@@ -22,7 +22,9 @@ class LeaveOneOut(Evidence):
 
     step: float = 1e-3
 
-    def value_and_gradient(self, model: Model, theta: np.ndarray, init: Any) -> tuple[float, np.ndarray, Any]:
+    def value_and_gradient(
+        self, model: Model, theta: np.ndarray, init: Any, *, strict: bool
+    ) -> tuple[float, np.ndarray, Any]:
         return by_differences(model.loo_score, theta, init, model.theta_bounds, self.step)
 
     def covariance(self, target: Target, theta: np.ndarray) -> None:

@@ -15,9 +15,10 @@ from .. import linalg
 from .._progress import track
 from ..diagnostics import effective_weights
 from ..inference.base import class_matrix
+from ..inference.gibbs import is_plain_probit
 from ..kernels import PerClass
 from .objective import Model
-from .results import Learned, Samples
+from .results import ENOUGH, Learned, Samples
 
 #: GR06 6.1: psi ~ Gamma(sigma, tau), vague.
 _SIGMA = _TAU = 1e-3
@@ -28,10 +29,10 @@ def check(model: Model) -> None:
     other = [name for name in model.theta_names if name.split("[")[0].split(".")[-1] != "length_scale"]
     if other:
         raise TypeError(f"Importance(literal=True) knows length-scales only, and {other[0]!r} is free; fix it")
-    if not model.likelihood.provides("augment"):
+    if not is_plain_probit(model.likelihood):
         raise TypeError(
-            "Importance(literal=True) needs the auxiliaries of a probit likelihood; "
-            f"{type(model.likelihood).__name__} has none"
+            "Importance(literal=True) needs Probit() or MultinomialProbit() with unit variance and without label "
+            f"noise, got {model.likelihood!r}"
         )
 
 
@@ -50,16 +51,24 @@ def sample(model: Model, rng: np.random.Generator, n_draws: int, n_iter: int) ->
         psi = (_SIGMA + 1.0) / (_TAU + phi)  # 4.8
         drawn = rng.exponential(1.0 / psi, size=(n_draws, len(phi)))
         thetas = np.clip(-0.5 * np.log(2.0 * drawn), *model.theta_bounds.T)
+        drawn = 0.5 * np.exp(-2.0 * thetas)
         log_weights = np.array([_log_prior_of_means(model, t, m) for t in thetas])
         if not np.any(np.isfinite(log_weights)):
             raise LinAlgError("the prior covariance cannot be factorised at any draw of the parameters")
         weights = np.exp(log_weights - logsumexp(log_weights, axis=0))
         phi = np.einsum("sp,sp->p", weights[:, class_of], drawn)  # 4.7
         theta = np.clip(-0.5 * np.log(2.0 * phi), *model.theta_bounds.T)
+    density, shares = log_weights.sum(axis=1), weights[:, 0]
+    if weights.shape[1] > 1:
+        # Every class has weights of its own: equally weighted draws stand for them.
+        picks = [rng.choice(n_draws, size=n_draws, p=column) for column in weights.T]
+        thetas = np.stack([thetas[picks[c], j] for j, c in enumerate(class_of)], axis=1)
+        density = np.sum([log_weights[pick, c] for c, pick in enumerate(picks)], axis=0)
+        shares = np.full(n_draws, 1.0 / n_draws)
     samples = Samples(
         thetas[None],
-        log_weights.sum(axis=1)[None],
-        weights=weights.mean(axis=1),
+        density[None],
+        weights=shares,
         n_effective=min(effective_weights(column) for column in log_weights.T),
         n_failed=int(np.sum(~np.all(np.isfinite(log_weights), axis=1))),
     )
@@ -67,7 +76,7 @@ def sample(model: Model, rng: np.random.Generator, n_draws: int, n_iter: int) ->
         theta,
         trace[-1],
         n_iter * n_draws,
-        True,
+        samples.n_effective >= ENOUGH,  # type: ignore[operator]
         theta_names=tuple(model.theta_names),
         samples=samples,
         trace=tuple(trace),
@@ -83,7 +92,7 @@ def _classes(model: Model) -> np.ndarray:
 
 def _update_means(model: Model, K: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, float]:
     """m_k <- C (I + C)^-1 y_k (4.6), and the bound there (appendix C, re-derived in ``inference.vb``)."""
-    y = model.likelihood.augment(model.y, m)
+    y = model.likelihood.augment(model.y, m) - getattr(model.likelihood, "bias", 0.0)
     means, fit = [], 0.0
     for c in range(model.n_latent):
         own = class_matrix(K, c)

@@ -42,7 +42,8 @@ _INNER = 20
 class Metropolis(Sampler):
     """Metropolis steps for theta within the Gibbs sampler.
 
-    ``inference`` must be "gibbs", whose settings (draws, burn-in, thinning, chains) hold for theta too.
+    ``inference`` must be "gibbs", whose settings (draws, burn-in, thinning, chains) hold for theta too. ``prior`` and
+    ``n_models`` are as for every sampler (``Sampler``).
     """
 
     def check(self, engine: Any) -> None:
@@ -191,7 +192,10 @@ class _Chain:
                 self._move_given_auxiliaries(learning)
                 self.m, _ = self.place.draw_latent(self.Y, self.rng)
                 self._move_given_white(learning)
-                self.Y = self._auxiliaries()
+                # With Y integrated out it must be drawn afresh. Cone draws are Metropolis steps that refuse one row in
+                # a hundred; three in a row refuse one in a million.
+                for _ in range(3 if self.model.n_latent > 1 else 1):
+                    self.Y = self._auxiliaries()
                 if learning:
                     history.append(self.place.theta)
                     if len(history) % 100 == 0:

@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError
 from .._progress import task
 from .evidence import Fixed
 from .objective import Model
-from .results import Learned
+from .results import Learned, check_counts
 from .sampler import Sampler, from_chains, scattered
 from .target import Target
 
@@ -26,7 +26,9 @@ def _nutpie() -> Any:
         try:
             import nutpie
         except ImportError as error:
-            raise ImportError("NUTS needs nutpie: pip install 'gpclass[mcmc]'") from error
+            raise ImportError(
+                "NUTS needs nutpie: pip install 'gpclass[mcmc]'; without it there are hyper='importance' and 'hmc'"
+            ) from error
     return nutpie
 
 
@@ -43,6 +45,9 @@ class NUTS(Sampler):
     n_chains : int
     target_accept : float
         Mean acceptance that the step size is adapted to.
+    prior, n_models, max_rows
+        As for every sampler (``Sampler``): the prior of theta, how many draws predictions average over (50), and on how
+        many rows theta is sampled (all).
     """
 
     n_draws: int = 150
@@ -52,7 +57,7 @@ class NUTS(Sampler):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_counts(n_draws=4, n_tune=20, n_chains=1)
+        check_counts(self, n_draws=4, n_tune=20, n_chains=1)
         if not 0.0 < self.target_accept < 1.0:
             raise ValueError(f"NUTS: target_accept must be between 0 and 1, got {self.target_accept!r}")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from ..inference.base import Engine, Fit, differentiable
 from ..kernels import Kernel
@@ -35,6 +36,10 @@ def by_differences(
     return value, gradient, state
 
 
+class NotConvergedError(LinAlgError):
+    """The engine stopped before it converged, so its evidence is not to be relied on."""
+
+
 @dataclass(frozen=True)
 class Model:
     """Kernel, likelihood, engine and data: everything but the values of theta = (kernel's, likelihood's)."""
@@ -56,12 +61,13 @@ class Model:
 
     @property
     def theta_names(self) -> list[str]:
-        return self.kernel.theta_names + self.likelihood.theta_names
+        """Names of the entries of theta; those of the likelihood say so."""
+        return [*self.kernel.theta_names, *(f"likelihood.{name}" for name in self.likelihood.theta_names)]
 
     @property
     def parameter_names(self) -> list[str]:
         """Names of all parameters, fixed ones too."""
-        return [*self.kernel.parameters, *self.likelihood.parameters]
+        return [*self.kernel.parameters, *(f"likelihood.{name}" for name in self.likelihood.parameters)]
 
     def log_prior(self, prior: PriorLike) -> LogPrior:
         """A prior laid over the entries of theta, around the present values."""
@@ -73,46 +79,60 @@ class Model:
         return lay_over(prior, self.theta_names, domains, self.theta, self.parameter_names)
 
     def thinned(self, max_rows: int) -> Model:
-        """The same model on at most so many rows, evenly spaced within each label (or over all rows, for numbers)."""
+        """The same model on at most so many rows (see ``spread_rows``)."""
+        if len(self.y) <= max_rows:
+            return self
+        rows = self.spread_rows(max_rows)
+        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.take(rows))
+
+    def spread_rows(self, max_rows: int) -> np.ndarray:
+        """At most so many rows, evenly spaced within each label (or over all rows, for numbers)."""
         n = len(self.y)
         if n <= max_rows:
-            return self
+            return np.arange(n)
         labelled = np.issubdtype(self.y.dtype, np.integer)
         groups = [np.flatnonzero(self.y == k) for k in np.unique(self.y)] if labelled else [np.arange(n)]
         # Every class keeps a share in proportion, and at least a few rows.
         shares = [min(len(g), max(5, round(max_rows * len(g) / n))) for g in groups]
         places = [g[np.linspace(0, len(g) - 1, s).round().astype(int)] for g, s in zip(groups, shares, strict=True)]
-        rows = np.sort(np.concatenate(places))
-        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.take(rows))
+        return np.sort(np.concatenate(places))
 
     def at(self, theta: np.ndarray) -> tuple[Kernel, Likelihood]:
         """Kernel and likelihood with these values."""
         split = self.kernel.theta.size
         return self.kernel.with_theta(theta[:split]), self.likelihood.with_theta(theta[split:])
 
-    def fit(self, theta: np.ndarray, init: Any = None) -> Fit:
-        """The engine's result at theta."""
+    def fit(self, theta: np.ndarray, init: Any = None, *, strict: bool = False) -> Fit:
+        """The engine's result at theta; ``strict`` refuses one that has not converged."""
         kernel, likelihood = self.at(theta)
         with suited_threads(len(self.y)):
-            return self.engine(kernel(self.X), self.y, likelihood, self.n_latent, init)
+            return self._run(kernel(self.X), likelihood, init, strict)
 
-    def value_and_gradient(self, theta: np.ndarray, init: Any = None) -> tuple[float, np.ndarray, Any]:
+    def _run(self, K: np.ndarray, likelihood: Likelihood, init: Any, strict: bool, gradient: bool = False) -> Fit:
+        fit = self.engine(K, self.y, likelihood, self.n_latent, init, gradient=gradient)
+        if init is not None and not fit.info.converged:
+            # A start far from home can trap an iteration that converges from scratch.
+            fresh = self.engine(K, self.y, likelihood, self.n_latent, None, gradient=gradient)
+            fit = fresh if fresh.info.converged else fit
+        if strict and not fit.info.converged:
+            raise NotConvergedError(f"{type(self.engine).__name__} did not converge in {fit.info.n_iter} iterations")
+        return fit
+
+    def value_and_gradient(
+        self, theta: np.ndarray, init: Any = None, *, strict: bool = False
+    ) -> tuple[float, np.ndarray, Any]:
         """Objective, its gradient in theta, and the state to start a neighbour from."""
         if not differentiable(self.engine, self.likelihood):
 
             def objective(theta: np.ndarray, init: Any) -> tuple[float, Any]:
-                fit = self.fit(theta, init)
+                fit = self.fit(theta, init, strict=strict)
                 return fit.objective, fit.state
 
             return by_differences(objective, theta, init, self.theta_bounds)
         kernel, likelihood = self.at(theta)
         with suited_threads(len(self.y)):
             K, pullback = kernel.vjp(self.X)
-            fit = self.engine(K, self.y, likelihood, self.n_latent, init, gradient=True)
-            if init is not None and not fit.info.converged:
-                # A start far from home can trap an iteration that converges from scratch.
-                fresh = self.engine(K, self.y, likelihood, self.n_latent, None, gradient=True)
-                fit = fresh if fresh.info.converged else fit
+            fit = self._run(K, likelihood, init, strict, gradient=True)
             assert fit.dK is not None
             assert fit.dlikelihood is not None
             return fit.objective, np.concatenate([pullback(fit.dK), fit.dlikelihood]), fit.state

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..inference.base import Fit
 
+#: Weighted draws count as enough when they are worth this many.
+ENOUGH = 10.0
+
 
 class Samples(NamedTuple):
     """Draws from the posterior of theta.
 
-    ``theta`` is (chains, draws, p), ``log_density`` (chains, draws) up to a constant. ``weights`` (chains * draws,) sum
+    ``theta`` is (chains, draws, p), ``log_density`` (chains, draws) up to a constant (of theta and the auxiliaries
+    together, for Metropolis within Gibbs). ``weights`` (chains * draws,) sum
     to one; None stands for equal ones. ``n_effective`` counts independent draws: the smallest over the entries of theta
     for a chain (None without ArviZ), (sum w)^2 / sum w^2 for weighted draws. ``r_hat`` is the largest over the entries
     of theta, None for weighted draws; ``pareto_k`` the tail index of importance weights, of which
@@ -29,6 +33,16 @@ class Samples(NamedTuple):
     pareto_k: float | None = None
     acceptance: float | None = None
     n_failed: int = 0
+
+    def __repr__(self) -> str:
+        n_chains, n_draws, p = self.theta.shape
+        facts = [f"{n_draws} draws of {p} parameters" + (f" in {n_chains} chains" if n_chains > 1 else "")]
+        for name in ("n_effective", "r_hat", "pareto_k", "acceptance"):
+            value = getattr(self, name)
+            if value is not None:
+                facts.append(f"{name} {value:.3g}")
+        means = ", ".join(f"{m:.2f} ± {s:.2f}" for m, s in zip(self.mean, self.sd, strict=True))
+        return f"Samples({', '.join(facts)}; theta {means})"
 
     @property
     def flat(self) -> np.ndarray:
@@ -58,6 +72,9 @@ class Samples(NamedTuple):
 
     def representatives(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """At most n of the draws and their weights, standing for all: evenly spaced, in proportion to the weights."""
+        if len(self.flat) <= n:
+            thetas, inverse = np.unique(self.flat, axis=0, return_inverse=True)
+            return thetas, np.bincount(inverse.ravel(), weights=self.flat_weights)
         # Systematic resampling: one uniform offset, n equal steps through the cumulative weights.
         places = (np.arange(n) + rng.uniform()) / n
         chosen = np.searchsorted(np.cumsum(self.flat_weights), places * (1.0 - 1e-12))
@@ -66,12 +83,26 @@ class Samples(NamedTuple):
         return thetas, np.bincount(inverse.ravel(), weights=counts / n)
 
 
+def check_counts(settings: Any, **least: int) -> None:
+    """Refuse settings that are no whole number of at least so many."""
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not (whole and value >= smallest):
+            raise ValueError(
+                f"{type(settings).__name__}: {name} must be a whole number of at least {smallest}, got {value!r}"
+            )
+
+
 class Learned(NamedTuple):
-    """Result of learning: theta (an optimum, or the mean of samples), the objective there, how it was found.
+    """Result of learning: theta (an optimum, or the mean of samples), ``value`` (the log posterior there, prior
+    included, for the rows that were learned from), how it was found.
 
     ``covariance`` (p, p) of theta at an optimum is Laplace's, the inverse curvature of the log posterior of theta (for
     the rows that were learned from), and ``standard_error`` the root of its diagonal: NaN where that is no maximum or a
     bound was hit. Samples have a covariance of their own.
+
+    ``rows`` are the training rows that theta was learned from, None for all of them.
 
     ``trace`` is the bound after each iteration, where there are iterations with a bound.
 
@@ -86,6 +117,7 @@ class Learned(NamedTuple):
     covariance: np.ndarray | None = None
     theta_names: tuple[str, ...] = ()
     samples: Samples | None = None
+    rows: np.ndarray | None = None
     trace: tuple[float, ...] = ()
     fits: tuple[tuple[np.ndarray, float, Fit], ...] | None = None
 

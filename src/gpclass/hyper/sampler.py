@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -11,8 +12,8 @@ from ..diagnostics import effective_sample_size, split_r_hat
 from ..priors import Normal, PriorLike
 from .evidence import Evidence
 from .objective import Model
-from .results import Learned, Samples
-from .target import Target
+from .results import Learned, Samples, check_counts
+from .target import Evaluate, Target
 
 #: Chains count as mixed below this.
 MIXED = 1.1
@@ -38,21 +39,18 @@ class Sampler:
     max_rows: int | None = None
 
     def __post_init__(self) -> None:
-        self._check_counts(n_models=1)
-
-    def _check_counts(self, **least: int) -> None:
-        for name, smallest in least.items():
-            value = getattr(self, name)
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if not (whole and value >= smallest):
-                raise ValueError(
-                    f"{type(self).__name__}: {name} must be a whole number of at least {smallest}, got {value!r}"
-                )
+        check_counts(self, n_models=1)
+        if self.max_rows is not None:
+            check_counts(self, max_rows=2)
 
     def target(self, model: Model) -> Target:
         """The log density of theta given the rows."""
-        prior = model.log_prior(self.prior_for(model))
-        return Target(model.value_and_gradient, prior, model.theta_bounds, of_theta=True)
+        return self._over(model, partial(model.value_and_gradient, strict=True))
+
+    def _over(self, model: Model, evaluate: Evaluate) -> Target:
+        # A likelihood that is not log-concave can have several fixed points: from scratch each theta has one value.
+        warm = model.likelihood.log_concave
+        return Target(evaluate, model.log_prior(self.prior_for(model)), model.theta_bounds, of_theta=True, warm=warm)
 
     def prior_for(self, model: Model) -> PriorLike:
         """The prior of a model's parameters."""
@@ -72,8 +70,10 @@ class Sampler:
 class _Peak(Evidence):
     """The mode of the density of theta itself, whatever the priors are written for."""
 
-    def target(self, model: Model) -> Target:
-        return Sampler(prior=self.prior).target(model)
+    def target(self, model: Model, strict: bool = True) -> Target:
+        target = super().target(model, strict)
+        target.of_theta = True
+        return target
 
 
 def scattered(target: Target, centre: Learned, rng: np.random.Generator) -> np.ndarray:
@@ -105,7 +105,7 @@ def from_chains(
         samples.mean,
         float(log_density.mean()),
         n_evaluations,
-        r_hat < MIXED,
+        r_hat < MIXED and account.get("acceptance", 1.0) > 0.05,
         theta_names=tuple(model.theta_names),
         samples=samples,
     )

@@ -16,13 +16,17 @@ Evaluate = Callable[[np.ndarray, Any], tuple[float, np.ndarray, Any]]
 
 
 class Target:
-    """log p(y | theta) + log p(theta), each evaluation starting from the engine's state at the last.
+    """log p(y | theta) + log p(theta), each evaluation starting from the engine's state at the last (or, where that
+    would make the value depend on the way, from scratch: ``warm=False``).
 
     Where nothing can be computed, or outside the bounds, the value is -inf and the gradient zero; ``cause`` says why.
     """
 
-    def __init__(self, evaluate: Evaluate, prior: LogPrior, bounds: np.ndarray, *, of_theta: bool) -> None:
-        self.evaluate, self.prior, self.bounds, self.of_theta = evaluate, prior, bounds, of_theta
+    def __init__(
+        self, evaluate: Evaluate, prior: LogPrior, bounds: np.ndarray, *, of_theta: bool, warm: bool = True
+    ) -> None:
+        self.evaluate, self.prior, self.bounds = evaluate, prior, bounds
+        self.of_theta, self.warm = of_theta, warm
         self.n_evaluations = 0
         self.n_refused = 0
         self.cause = ""
@@ -43,7 +47,7 @@ class Target:
         value, gradient = value + log_prior, gradient + slope
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return self._refuse(theta, "the evidence or its gradient is not finite")
-        self._state = state
+        self._state = state if self.warm else None
         return float(value), gradient
 
     def _refuse(self, theta: np.ndarray, cause: str) -> tuple[float, np.ndarray]:

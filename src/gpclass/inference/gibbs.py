@@ -85,8 +85,7 @@ class Gibbs:
 
     def check(self, likelihood: Likelihood) -> None:
         """Refuse a likelihood it cannot sample, before any work is done."""
-        plain = isinstance(likelihood, (Probit, MultinomialProbit)) and getattr(likelihood, "variance", 1.0) == 1.0
-        if not (plain and likelihood.log_concave):
+        if not is_plain_probit(likelihood):
             raise TypeError(
                 "Gibbs sampling needs Probit() or MultinomialProbit() with unit variance and without label noise, got "
                 f"{likelihood!r}"
@@ -151,6 +150,12 @@ class Gibbs:
                 kept_m[after // self.thin] = m
                 kept_alpha[after // self.thin] = auxiliary - smoothed
         return kept_m, kept_alpha
+
+
+def is_plain_probit(likelihood: Likelihood) -> bool:
+    """Whether the labels are those of Gaussian auxiliaries of unit variance about the latent values (and a bias)."""
+    plain = isinstance(likelihood, (Probit, MultinomialProbit)) and getattr(likelihood, "variance", 1.0) == 1.0
+    return plain and likelihood.log_concave
 
 
 def start_auxiliaries(labels: np.ndarray, m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
