@@ -95,7 +95,8 @@ class Importance(Sampler):
             return Fixed()(model, rng)
         model = self.rows_of(model)
         if self.literal:
-            return literal_importance.sample(model, rng, self.n_draws, self._n_rounds)
+            with linalg.suited_threads(len(model.y)):
+                return literal_importance.sample(model, rng, self.n_draws, self._n_rounds)
         best = self.optimum(model, rng, n_restarts, n_jobs)
         target = self._density(model)
         first = Proposal.near(best, model.theta_bounds)

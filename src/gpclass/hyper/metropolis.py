@@ -178,6 +178,10 @@ class _Chain:
 
     def run(self, n_kept: int) -> tuple[np.ndarray, np.ndarray, float, list[tuple[np.ndarray, Draws]]]:
         """Draws (S, p), their log densities, the acceptance, and for n_kept of them draws of the latent functions."""
+        with linalg.suited_threads(len(self.labels)):
+            return self._run(n_kept)
+
+    def _run(self, n_kept: int) -> tuple[np.ndarray, np.ndarray, float, list[tuple[np.ndarray, Draws]]]:
         gibbs: Any = self.model.engine
         # Latents first: they have to come to terms with the labels before theta can listen to them.
         for _ in range(min(50, gibbs.burn_in)):

@@ -24,6 +24,10 @@ from .coupling import Coupled
 _TOO_FAR = 1e6
 
 
+#: With one latent function and fewer rows than this, factorising beats conjugate gradients.
+_FEW_ROWS = 200
+
+
 class Point(NamedTuple):
     """A place on the way up, with m = K alpha and the likelihood's derivatives there."""
 
@@ -129,6 +133,15 @@ class Landscape:
         """
         residual = point.p - point.alpha
         W = point.W if self.likelihood.log_concave else _positive_part(point.W)
+        if self.shape[1] == 1 and self.shape[0] < _FEW_ROWS:
+            x = Coupled(self.K, np.maximum(W[:, :, 0], 1e-14)).apply(residual)
+        else:
+            x = self._solve_by_gradients(point, W, residual)
+        auxiliary = point.m + x + self.noise[:, None] * (point.p - np.einsum("ncd,nd->nc", W, x))
+        return self.split(auxiliary)
+
+    def _solve_by_gradients(self, point: Point, W: np.ndarray, residual: np.ndarray) -> np.ndarray:
+        """(K^-1 + W)^-1 residual by conjugate gradients."""
         # Solve loosely far away and tightly close by: that keeps the quadratic end of Newton's method.
         rough = float(np.sqrt(max(np.vdot(residual, self.smooth(residual)), 0.0)))
         tol = min(0.1, max(rough, 1e-8))
@@ -138,8 +151,7 @@ class Landscape:
             curved = Coupled(self.K, self.likelihood.curvature(self.y, point.m)[0])
             self._preconditioner = Preconditioner(curved.apply, curved.precision(), 60)
             x, _ = self.solve(W, residual, tol, self._preconditioner)
-        auxiliary = point.m + x + self.noise[:, None] * (point.p - np.einsum("ncd,nd->nc", W, x))
-        return self.split(auxiliary)
+        return x
 
     def split(self, auxiliary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Posterior mean and alpha given the auxiliaries: K (K + noise)^-1 and (K + noise)^-1 times them."""
