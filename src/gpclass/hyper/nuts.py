@@ -18,6 +18,9 @@ from .results import Learned, check_counts
 from .sampler import Sampler, from_chains, scattered
 from .target import Target
 
+#: From so many rows on, matrix algebra outweighs what the interpreter does.
+_MANY_ROWS = 400
+
 
 def _nutpie() -> Any:
     with warnings.catch_warnings():
@@ -102,6 +105,8 @@ class NUTS(Sampler):
             ["theta"],
             make_initial_point_fn=lambda seed: next(starts, best.theta),
         )
+        # Chains run in threads. On few rows the work holds the interpreter lock, and threads only fight for it.
+        cores = min(effective_n_jobs(n_jobs), self.n_chains) if len(model.y) >= _MANY_ROWS else 1
         total = self.n_chains * (self.n_tune + self.n_draws)
         told: list[bool] = []
         try:
@@ -111,7 +116,7 @@ class NUTS(Sampler):
                     draws=self.n_draws,
                     tune=self.n_tune,
                     chains=self.n_chains,
-                    cores=min(effective_n_jobs(n_jobs), self.n_chains),
+                    cores=cores,
                     seed=int(rng.integers(2**31)),
                     target_accept=self.target_accept,
                     progress_bar=False,
