@@ -41,7 +41,8 @@ def gradient_ratio():
 def mixing():
     X, y = make_rings(120 + 4620, random_state=0)
     start = time.perf_counter()
-    model = GPClassifier(100.0 * RBF(np.ones(10)), hyper=NUTS(), random_state=0, n_jobs=2).fit(X[:120], y[:120])
+    hyper = NUTS(n_tune=100, n_chains=2)
+    model = GPClassifier(100.0 * RBF(np.ones(10)), hyper=hyper, random_state=0).fit(X[:120], y[:120])
     samples = model.hyper_.samples
     print(
         f"NUTS, 120 rows, 11 parameters, {samples.theta.shape[0]} chains of {samples.theta.shape[1]}: R-hat "

@@ -6,6 +6,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from gpclass import GPClassifier
 from gpclass.datasets import make_rings
+from gpclass.hyper import NUTS
 from gpclass.kernels import RBF
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -86,5 +87,5 @@ def test_rings_by_importance_sampling(capsys):
 
 def test_nuts_on_the_rings():
     X, y = make_rings(120, random_state=0)
-    model = GPClassifier(100.0 * RBF(np.ones(10)), hyper="nuts", random_state=0, n_jobs=2).fit(X, y)
+    model = GPClassifier(100.0 * RBF(np.ones(10)), hyper=NUTS(n_tune=100, n_chains=2), random_state=0).fit(X, y)
     assert model.hyper_.samples.r_hat < 1.05
