@@ -1,7 +1,7 @@
 """How sure is it which inputs matter? One length-scale for each input, as an optimum and sampled.
 
 The posterior of the relevances as in Williams and Barber's figure 2 (1998), for the wines of scikit-learn. Run ``python
-examples/plot_relevances.py``; it takes about half a minute and writes ``relevances.png``.
+examples/plot_relevances.py``; it takes about a minute and writes ``relevances.png``.
 """
 
 import matplotlib
@@ -22,10 +22,10 @@ kernel = 10.0 * RBF(np.full(6, 2.0))
 prior = {"length_scale": Relevance(Normal(-3, 3))}
 
 optimum = GPClassifier(kernel, hyper=Evidence(prior=prior), standardize=True).fit(X, y)
-sampled = GPClassifier(kernel, hyper=Importance(prior=prior), standardize=True, random_state=0).fit(X, y)
+sampled = GPClassifier(kernel, hyper=Importance(prior=prior, n_draws=1000), standardize=True, random_state=0).fit(X, y)
 print(sampled.hyper_.samples)
 
 display = RelevancePosteriorDisplay.from_estimator(sampled, optimum=optimum, feature_names=wine.feature_names[:6])
-display.ax_.set_title("Which of six measurements tell wines apart", loc="right", fontsize="medium")
+display.figure_.suptitle("Which of six measurements tell wines apart?", fontsize="medium")
 display.figure_.savefig("relevances.png", dpi=120)
 print("wrote relevances.png")

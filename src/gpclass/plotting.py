@@ -177,7 +177,8 @@ class RelevancePosteriorDisplay:
         ax.errorbar(places, self.mean, self.sd, fmt="o", color=COLOURS[0], capsize=4, label=f"{self.label} ± 1 sd")
         if self.optimum is not None:
             ax.plot(places, self.optimum, "s", markerfacecolor="none", color=COLOURS[1], label="optimum")
-        ax.set_xticks(places, self.names, rotation=0 if max(map(len, self.names)) < 8 else 30)
+        long = max(map(len, self.names)) >= 8
+        ax.set_xticks(places, self.names, rotation=30 if long else 0, ha="right" if long else "center")
         ax.set(ylabel="log relevance, log w")
         ax.legend(fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
         ax.grid(axis="y", alpha=0.25)
