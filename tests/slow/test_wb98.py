@@ -36,6 +36,7 @@ def test_crabs_hmc():
     assert abs(crab_errors(PAPER, X, sex, groups, 3) - 3) <= 3
 
 
+@pytest.mark.filterwarnings("ignore:The least populated class")
 def test_forensic_glass(shared_data):
     X, y = shared_data("fgl")
     start = time.perf_counter()
