@@ -11,7 +11,6 @@ from scipy.linalg import LinAlgError
 
 from .._progress import track
 from ..priors import by_name
-from .evidence import Fixed
 from .objective import Model
 from .results import Learned, check_counts
 from .sampler import Sampler, from_chains
@@ -60,12 +59,7 @@ class HMC(Sampler):
     def _n_burnt(self) -> int:
         return self.n_iter // 3 if self.burn_in is None else self.burn_in
 
-    def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
-    ) -> Learned:
-        if model.theta.size == 0:
-            return Fixed()(model, rng)
-        model = self.rows_of(model)
+    def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
         # The first chain starts at the kernel's values, as in the paper; further ones around them.
         low, high = model.theta_bounds.T
         starts = model.theta + 0.5 * rng.standard_normal((self.n_chains, model.theta.size))

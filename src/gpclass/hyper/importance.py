@@ -25,7 +25,6 @@ from .._progress import task
 from ..diagnostics import effective_weights, pareto_smoothed
 from ..priors import ExponentialGamma, PriorLike, Relevance
 from . import literal_importance
-from .evidence import Fixed
 from .objective import Model
 from .results import ENOUGH, Learned, Samples, check_counts
 from .sampler import Sampler
@@ -88,12 +87,7 @@ class Importance(Sampler):
         scaled = any(name.split("[")[0].split(".")[-1] == "length_scale" for name in model.theta_names)
         return {"length_scale": HIERARCHY} if scaled else {}
 
-    def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
-    ) -> Learned:
-        if model.theta.size == 0:
-            return Fixed()(model, rng)
-        model = self.rows_of(model)
+    def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
         if self.literal:
             with linalg.suited_threads(len(model.y)):
                 return literal_importance.sample(model, rng, self.n_draws, self._n_rounds)

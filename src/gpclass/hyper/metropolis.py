@@ -14,6 +14,7 @@ Random-walk proposals adapt their size and shape during burn-in only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,14 +24,12 @@ from scipy.linalg import LinAlgError
 
 from .. import linalg
 from .._progress import task
-from ..diagnostics import split_r_hat
 from ..inference.base import Fit, Info
 from ..inference.gibbs import Draws, Gibbs, draw_auxiliaries, start_auxiliaries
 from ..priors import LogPrior
-from .evidence import Fixed
 from .objective import Model
 from .results import Learned
-from .sampler import MIXED, Sampler, from_chains, scattered
+from .sampler import Sampler, from_chains, scattered
 
 #: Acceptance that random-walk steps are adapted to.
 _GOAL = 0.3
@@ -55,13 +54,9 @@ class Metropolis(Sampler):
         if self.max_rows is not None:
             raise ValueError("Metropolis samples theta and the latent functions of all rows: max_rows must be None")
 
-    def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
-    ) -> Learned:
+    def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
         gibbs: Any = model.engine
         self.check(gibbs)
-        if model.theta.size == 0:
-            return Fixed()(model, rng)
         quick = replace(model, engine=gibbs.learner)
         best = self.optimum(quick, rng, n_restarts, n_jobs)
         target = self.target(quick)
@@ -86,8 +81,9 @@ class Metropolis(Sampler):
             best.n_evaluations + 2 * gibbs.n_chains * gibbs.n_sweeps,
             acceptance=float(np.mean(rates)),
         )
-        r_hat = float(np.max(split_r_hat(np.stack(thetas))))
-        info = Info(gibbs.n_sweeps, r_hat < MIXED, r_hat=r_hat)
+        assert learned.samples is not None
+        r_hat = learned.samples.r_hat
+        info = Info(gibbs.n_sweeps, learned.converged, r_hat=r_hat)
         members = [part for chain in parts for part in chain]
         fits = [(theta, 1.0 / len(members), Fit(draws, float("nan"), float("nan"), info)) for theta, draws in members]
         return learned._replace(fits=tuple(fits))
@@ -153,12 +149,12 @@ class _Place:
             return linalg.half_solve(self.plain, m)
         return np.stack([linalg.half_solve(factor, m[:, c]) for c, factor in enumerate(self.plain)], axis=1)
 
-    def draw_latent(self, Y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """m ~ N(Sigma y, Sigma) by correcting a draw from the prior and its noise, and alpha = (I + K)^-1 y."""
+    def draw_latent(self, Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """m ~ N(Sigma y, Sigma), by correcting a draw from the prior and its noise."""
         prior = self.colour(rng.standard_normal(Y.shape))
         noise = rng.standard_normal(Y.shape)
         correction = linalg.solve(self.noisy, Y - prior - noise)
-        return prior + linalg.product(self.K, correction), linalg.solve(self.noisy, Y)
+        return prior + linalg.product(self.K, correction)
 
 
 class _Chain:
@@ -194,7 +190,7 @@ class _Chain:
             for step in range(n_sweeps):
                 learning = step < gibbs.burn_in
                 self._move_given_auxiliaries(learning)
-                self.m, _ = self.place.draw_latent(self.Y, self.rng)
+                self.m = self.place.draw_latent(self.Y, self.rng)
                 self._move_given_white(learning)
                 # With Y integrated out it must be drawn afresh. Cone draws are Metropolis steps that refuse one row in
                 # a hundred; three in a row refuse one in a million.
@@ -228,30 +224,28 @@ class _Chain:
         return _Place(self.model, self.prior, theta)
 
     def _move_given_auxiliaries(self, learning: bool) -> None:
-        walk = self.walks[0]
-        accepted = False
-        new = self._try(walk.propose(self.place.theta, self.rng))
-        if new is not None:
-            try:
-                gain = new.log_density_of(self.Y) - self.place.log_density_of(self.Y)
-                accepted = np.log(self.rng.uniform()) < gain + new.log_prior - self.place.log_prior
-            except LinAlgError:
-                pass
-        if accepted and new is not None:
-            self.place = new
-        walk.note(accepted, learning)
+        def change(new: _Place) -> tuple[float, np.ndarray]:
+            return new.log_density_of(self.Y) - self.place.log_density_of(self.Y), self.m
+
+        self._step(self.walks[0], change, learning)
 
     def _move_given_white(self, learning: bool) -> None:
-        walk = self.walks[1]
+        def change(new: _Place) -> tuple[float, np.ndarray]:
+            m = new.colour(self.place.whiten(self.m))
+            return float(np.sum(self._log_prob(m) - self._log_prob(self.m))), m
+
+        self._step(self.walks[1], change, learning)
+
+    def _step(self, walk: _Walk, change: Callable[[_Place], tuple[float, np.ndarray]], learning: bool) -> None:
+        """One Metropolis step; ``change`` gives the gain in log density but for the prior, and the latent values."""
         accepted = False
         new = self._try(walk.propose(self.place.theta, self.rng))
         if new is not None:
             try:
-                m = new.colour(self.place.whiten(self.m))
-                gain = float(np.sum(self._log_prob(m) - self._log_prob(self.m)))
-                accepted = np.log(self.rng.uniform()) < gain + new.log_prior - self.place.log_prior
+                gain, m = change(new)
+                accepted = bool(np.log(self.rng.uniform()) < gain + new.log_prior - self.place.log_prior)
             except LinAlgError:
-                pass
+                pass  # where nothing can be computed there is no density
         if accepted and new is not None:
             self.place, self.m = new, m
         walk.note(accepted, learning)
@@ -264,7 +258,8 @@ class _Chain:
 
     def _sweep_latent(self) -> np.ndarray:
         """m given Y, then Y given m; alpha of the Y that m was drawn from."""
-        self.m, alpha = self.place.draw_latent(self.Y, self.rng)
+        alpha = linalg.solve(self.place.noisy, self.Y)  # (I + K)^-1 y
+        self.m = self.place.draw_latent(self.Y, self.rng)
         self.Y = self._auxiliaries()
         return alpha
 

@@ -12,7 +12,6 @@ from joblib import effective_n_jobs
 from scipy.linalg import LinAlgError
 
 from .._progress import task
-from .evidence import Fixed
 from .objective import Model
 from .results import Learned, check_counts
 from .sampler import Sampler, from_chains, scattered
@@ -64,14 +63,9 @@ class NUTS(Sampler):
         if not 0.0 < self.target_accept < 1.0:
             raise ValueError(f"NUTS: target_accept must be between 0 and 1, got {self.target_accept!r}")
 
-    def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
-    ) -> Learned:
+    def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
         nutpie = _nutpie()
         p = model.theta.size
-        if p == 0:
-            return Fixed()(model, rng)
-        model = self.rows_of(model)
         best = self.optimum(model, rng, n_restarts, n_jobs)
         starts = iter([scattered(self.target(model), best, rng) for _ in range(self.n_chains)])
         targets: list[Target] = []

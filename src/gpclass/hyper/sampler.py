@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError
 
 from ..diagnostics import effective_sample_size, split_r_hat
 from ..priors import Normal, PriorLike
-from .evidence import Evidence
+from .evidence import Evidence, Fixed
 from .objective import Model
 from .results import Learned, Samples, check_counts
 from .target import Evaluate, Target
@@ -42,6 +42,17 @@ class Sampler:
         check_counts(self, n_models=1)
         if self.max_rows is not None:
             check_counts(self, max_rows=2)
+
+    def __call__(
+        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
+    ) -> Learned:
+        if model.theta.size == 0:
+            return Fixed()(model, rng)
+        return self.sample(self.rows_of(model), rng, n_restarts, n_jobs)
+
+    def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
+        """Draws from the posterior of a theta that is not empty, given all rows of the model."""
+        raise NotImplementedError
 
     def target(self, model: Model) -> Target:
         """The log density of theta given the rows."""
