@@ -37,9 +37,9 @@ def test_the_printed_weights_collapse(rings):
 def test_nuts_mixes(rings):
     # Two classes, the outer ring and the rest: quick; tests/slow has all three and ten inputs.
     X, y, _, _ = rings
-    hyper = NUTS(n_models=10)
+    hyper = NUTS(n_draws=300, n_models=10)  # of half as many R-hat itself is too uncertain to be judged
     model = GPClassifier(100.0 * RBF(1.0), inference="laplace", hyper=hyper, random_state=0).fit(
         X[:60, :2], y[:60] == 2
     )
     assert model.hyper_.samples.r_hat < 1.05
-    assert model.hyper_.samples.n_failed < 15  # trajectories that leave the bounds
+    assert model.hyper_.samples.n_failed < 30  # of 1200 trajectories: those that leave the bounds
