@@ -2,8 +2,9 @@
 
 from .classifier import GPClassifier
 from .comparison import compare
+from .ivm import IVMClassifier, IVMRegressor
 from .regressor import GPRegressor
 
 __version__ = "0.1.0"
 
-__all__ = ["GPClassifier", "GPRegressor", "__version__", "compare"]
+__all__ = ["GPClassifier", "GPRegressor", "IVMClassifier", "IVMRegressor", "__version__", "compare"]

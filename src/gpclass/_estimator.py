@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._arviz import inference_data
 from ._learning import HYPER, Fitted, fit_samples, learn_default, why_not_mixed
 from ._progress import Callbacks, Terminal, listening
-from .hyper import Evidence, Fixed, Metropolis, Model
+from .hyper import Alternating, Evidence, Fixed, Learned, Metropolis, Model
 from .hyper.sampler import Sampler
 from .inference import VB, Exact, Gibbs
 from .inference.base import Engine, Fit
@@ -118,6 +118,9 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     #: amplitude that the default kernel starts from, and that its prior is centred on
     _start_variance: float = 1.0
     posterior_: GaussianPosterior | DrawsPosterior | MixturePosterior
+    kernel_: Kernel
+    likelihood_: Likelihood
+    hyper_: Learned
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -192,43 +195,15 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         """Choose theta, or sample it, fit there, and keep the result."""
         # Measured at the peak of learning: factors, inverses and gradients for every latent function, and a dozen more.
         check_memory(len(X), 7 * n_latent + 13 if isinstance(self.kernel, PerClass) else 3 * n_latent + 12)
-        whole = isinstance(self.n_restarts, (int, np.integer)) and not isinstance(self.n_restarts, bool)
-        if not (whole and self.n_restarts >= 0):
-            raise ValueError(f"n_restarts must be a whole number >= 0, got {self.n_restarts!r}")
-        if hasattr(engine, "check"):
-            engine.check(likelihood)
-        self._settle_scale(X, weights)
-        X = self._scaled(X)
-        names = getattr(self, "feature_names_in_", None)
-        kernel = self._start_kernel(X.shape[1]).bind(X, n_latent, names)
-        if weights is not None and np.any(weights != 1.0):
-            if not getattr(engine, "takes_weights", False):
-                raise TypeError(f"{type(engine).__name__} inference takes no weights; use inference='vb' or 'laplace'")
-            likelihood = Weighted(base=likelihood, weights=weights)
-        model = Model(kernel, likelihood, getattr(engine, "learner", engine), X, y, n_latent)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        model = self._model_of(X, y, likelihood, engine, n_latent, weights)
         hyper = choose("hyper", self.hyper, HYPER)
         n_models = getattr(hyper, "n_models", 1)
         if n_models > 1:
             shared = isinstance(engine, (VB, Gibbs, Exact)) and not isinstance(self.kernel, PerClass)
             check_memory(len(X), n_models * (1 if shared else n_latent + 1))
-        if not isinstance(hyper, Fixed):
-            _warn_if_blind(kernel, X)
-        rng = np.random.default_rng(seed)
-        if isinstance(hyper, Metropolis):
-            hyper.check(engine)
-            self.hyper_ = hyper(replace(model, engine=engine), rng, self.n_restarts, self.n_jobs)
-        elif self.kernel is None and isinstance(hyper, (Evidence, Sampler)):
-            model, self.hyper_ = learn_default(model, hyper, rng, self.n_restarts, self.n_jobs)
-        else:
-            self.hyper_ = hyper(model, rng, self.n_restarts, self.n_jobs)
-        max_rows = getattr(hyper, "max_rows", None)
-        if max_rows is not None and max_rows < len(y):
-            self.hyper_ = self.hyper_._replace(rows=model.spread_rows(max_rows))
-        self._model = model
-        self.kernel_, likelihood = model.at(self.hyper_.theta)
-        self.likelihood_ = likelihood.bare
-        final = replace(model, engine=engine)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        model = self._learn_theta(model, hyper, engine, rng)
+        X, final = model.X, replace(model, engine=engine)
         # A sampler of the latent functions has made its fits already; the first speaks for them.
         fit = final.fit(self.hyper_.theta) if self.hyper_.fits is None else self.hyper_.fits[0][2]
         self._warn_about(engine, fit)
@@ -249,6 +224,50 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             )
         )
         return [fitted for _, fitted in members]
+
+    def _model_of(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        engine: Engine,
+        n_latent: int,
+        weights: np.ndarray | None = None,
+    ) -> Model:
+        """Everything but theta: rows in the kernel's units, the kernel's shapes settled, settings checked."""
+        whole = isinstance(self.n_restarts, (int, np.integer)) and not isinstance(self.n_restarts, bool)
+        if not (whole and self.n_restarts >= 0):
+            raise ValueError(f"n_restarts must be a whole number >= 0, got {self.n_restarts!r}")
+        if hasattr(engine, "check"):
+            engine.check(likelihood)
+        self._settle_scale(X, weights)
+        X = self._scaled(X)
+        names = getattr(self, "feature_names_in_", None)
+        kernel = self._start_kernel(X.shape[1]).bind(X, n_latent, names)
+        if weights is not None and np.any(weights != 1.0):
+            if not getattr(engine, "takes_weights", False):
+                raise TypeError(f"{type(engine).__name__} inference takes no weights; use inference='vb' or 'laplace'")
+            likelihood = Weighted(base=likelihood, weights=weights)
+        return Model(kernel, likelihood, getattr(engine, "learner", engine), X, y, n_latent)
+
+    def _learn_theta(self, model: Model, hyper: Any, engine: Engine, rng: np.random.Generator) -> Model:
+        """Learn or sample theta; the model, its kernel perhaps with a length-scale for each input now."""
+        if not isinstance(hyper, Fixed):
+            _warn_if_blind(model.kernel, model.X)
+        if isinstance(hyper, (Metropolis, Alternating)):
+            hyper.check(engine)
+            self.hyper_ = hyper(replace(model, engine=engine), rng, self.n_restarts, self.n_jobs)
+        elif self.kernel is None and isinstance(hyper, (Evidence, Sampler)):
+            model, self.hyper_ = learn_default(model, hyper, rng, self.n_restarts, self.n_jobs)
+        else:
+            self.hyper_ = hyper(model, rng, self.n_restarts, self.n_jobs)
+        max_rows = getattr(hyper, "max_rows", None)
+        if max_rows is not None and max_rows < len(model.y):
+            self.hyper_ = self.hyper_._replace(rows=model.spread_rows(max_rows))
+        self._model = model
+        self.kernel_, likelihood = model.at(self.hyper_.theta)
+        self.likelihood_ = likelihood.bare
+        return model
 
     def _warn_about(self, engine: Engine, fit: Fit) -> None:
         """Whatever did not converge or ran into a bound, and what to do about it."""

@@ -11,13 +11,14 @@ from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
 from ._progress import quiet, track
-from .hyper import HMC, NUTS, Evidence, Fixed, Importance, Learned, LeaveOneOut, Metropolis, Model, Samples
+from .hyper import HMC, NUTS, Alternating, Evidence, Fixed, Importance, Learned, LeaveOneOut, Metropolis, Model, Samples
 from .inference.base import Fit
 from .kernels import Scaled
 from .likelihoods import Likelihood
 from .priors import Normal
 
 HYPER = {
+    "alternating": Alternating,
     "evidence": Evidence,
     "fixed": Fixed,
     "hmc": HMC,

@@ -18,6 +18,8 @@ import numpy as np
 from scipy.special import erfcx
 
 jit = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+#: For long sums: without leave to reorder them the compiler cannot use vector instructions.
+jit_sums = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 
 INV_SQRT_2PI = 1.0 / np.sqrt(2.0 * np.pi)
 #: beyond this many standard deviations Phi(x) is 1 and phi(x) is 0 in double precision, for our purposes

@@ -5,46 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.base import ClassifierMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator, choose
 from ._labels import checked_proba, class_factors, is_soft, refuse_mixed_labels
-from ._learning import Fitted
-from .calibration import Belief, Calibration, calibrate
 from .inference import EP, VB, Gibbs, Laplace
 from .inference.base import Engine
-from .kernels import Kernel, Matern
-from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, SoftLabels, Softmax
+from .likelihoods import Likelihood, SoftLabels
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
-LIKELIHOODS = {
-    "probit": Probit,
-    "logit": Logit,
-    "multinomial_probit": MultinomialProbit,
-    "softmax": Softmax,
-}
 
 
-def best_engine(likelihood: Likelihood, weighted: bool = False) -> Engine:
-    """The engine with the best log probability per second that the likelihood allows.
-
-    Measured on nine small data sets and digits (docs/design.md): with calibration VB and EP predict alike, VB in less
-    time; Laplace is as fast and, with more than two classes, mostly behind. So neither n nor K enters the rule.
-    """
-    for engine in (VB(), Laplace()):
-        # EP learns label noise best, and knows no weights; VB and Laplace can do both.
-        able = set(likelihood.theta_names) <= ({"label_noise"} if weighted else set())
-        if able and all(likelihood.provides(name) for name in engine.needs):
-            return engine
-    return EP()
-
-
-class GPClassifier(ClassifierMixin, GPEstimator):
+class GPClassifier(LabelPredictor, GPEstimator):
     """Gaussian-process classifier with one joint model for all classes.
 
     Parameters
@@ -112,14 +87,6 @@ class GPClassifier(ClassifierMixin, GPEstimator):
            [0. , 0.6, 0.4]])
     """
 
-    # Latent values of well-separated classes are far apart in units of the probit noise: on the data sets of GR06's
-    # table 1 the evidence is largest at amplitudes between ten and a few thousand.
-    _start_variance = 100.0
-
-    def _default_shape(self, length_scale: float) -> Kernel:
-        # Between RBF and rougher kernels there is little, on seven data sets, but for glass (docs/design.md).
-        return Matern(length_scale, nu=2.5)
-
     def __init__(
         self,
         kernel: Any = None,
@@ -157,8 +124,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
         ``sample_weight`` (n,) says how often each row counts: its likelihood is raised to that power.
         """
-        if self.calibration not in ("loo", None):
-            raise ValueError(f"calibration must be 'loo' or None, got {self.calibration!r}")
+        self._check_calibration()
         with self._fitting():
             refuse_mixed_labels(y)
             soft = is_soft(y)
@@ -208,46 +174,6 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             )
         return weights, proba
 
-    def _calibrate(self, proba: np.ndarray, fits: list[Fitted], weights: np.ndarray, kept: np.ndarray) -> None:
-        """Leave-one-out probabilities, and the two factors learned from them."""
-        self.calibration_ = Calibration()
-        self.loo_proba_: np.ndarray | None = None
-        # One row for every label that has a probability.
-        rows, labels = np.nonzero(proba)
-        counts = weights[rows] * proba[rows, labels]
-        beliefs = []
-        for weight, fit, likelihood in fits:
-            if fit.loo is None:
-                return
-            mean, cov = fit.loo
-            log_share = np.full(len(proba), np.log(weight))
-            if len(fits) > 1:
-                # p(theta | all but row n) is p(theta | all) / p(y_n | the others, theta), up to a constant. Of a row of
-                # weight 3 one copy is left out, and theta may never have seen it.
-                seen = np.minimum(weights, 1.0)
-                if self.hyper_.rows is not None:
-                    seen[np.setdiff1d(np.arange(len(seen)), self.hyper_.rows)] = 0.0
-                log_z = likelihood.loo_log_prob(labels, mean[rows], cov[rows])
-                log_share -= np.bincount(rows, weights=seen[rows] * proba[rows, labels] * log_z, minlength=len(proba))
-            beliefs.append(Belief(log_share, likelihood, mean, cov))
-        total = logsumexp([belief.log_share for belief in beliefs], axis=0)
-        beliefs = [belief._replace(log_share=belief.log_share - total) for belief in beliefs]
-        if self.calibration == "loo":
-            by_label = [Belief(share[rows], like, mean[rows], cov[rows]) for share, like, mean, cov in beliefs]
-            self.calibration_ = calibrate(by_label, labels, counts)
-        self.loo_proba_ = np.full((len(kept), len(self.classes_)), np.nan)
-        self.loo_proba_[kept] = sum(
-            np.exp(share)[:, None] * like.predict(*self.calibration_(mean, cov)) for share, like, mean, cov in beliefs
-        )
-
-    def _encode(self, y: Any) -> np.ndarray:
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"expected labels of at least 2 classes, got 1 class: all {len(y)} labels are {only!r}")
-        return labels
-
     def _resolve_engine(self, likelihood: Likelihood, weighted: bool) -> Engine:
         if isinstance(self.inference, str) and self.inference == "auto":
             return best_engine(likelihood, weighted)
@@ -255,43 +181,3 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             return Gibbs(random_state=seed, n_jobs=self.n_jobs)
         return choose("inference", self.inference, {"auto": VB, **ENGINES})
-
-    def _resolve_likelihood(self, n_classes: int) -> Likelihood:
-        if self.likelihood is None:
-            return Probit() if n_classes == 2 else MultinomialProbit()
-        if isinstance(self.likelihood, str):
-            if self.likelihood not in LIKELIHOODS:
-                raise ValueError(
-                    f"likelihood must be one of {sorted(LIKELIHOODS)} or an object, got {self.likelihood!r}"
-                )
-            likelihood = LIKELIHOODS[self.likelihood]()
-        else:
-            likelihood = self.likelihood
-        if isinstance(likelihood, type):
-            raise TypeError(f"likelihood must be an object, not a class: write {likelihood.__name__}() with brackets")
-        if not isinstance(likelihood, Likelihood):
-            raise TypeError(f"likelihood must be a gpclass likelihood, got {likelihood!r}")
-        if isinstance(likelihood, Gaussian):
-            raise TypeError("the Gaussian likelihood is for numbers, not labels; use GPRegressor")
-        if likelihood.n_latent(n_classes) == 1 and likelihood.n_outcomes(1) != n_classes:
-            raise ValueError(
-                f"{type(likelihood).__name__} is for {likelihood.n_outcomes(1)} classes, got {n_classes}; for more "
-                "there are 'multinomial_probit' and 'softmax'"
-            )
-        return likelihood
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``."""
-        X = self._checked(X)
-        return self.posterior_.predict_log(self.likelihood_, X, self.calibration_)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``."""
-        X = self._checked(X)
-        proba = np.exp(self.posterior_.predict_log(self.likelihood_, X, self.calibration_))
-        return proba / proba.sum(axis=1, keepdims=True)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable label of each row."""
-        most_probable = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[most_probable]

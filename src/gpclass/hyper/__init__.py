@@ -1,5 +1,6 @@
 """How kernel parameters are chosen."""
 
+from .alternating import Alternating
 from .evidence import Evidence, Fixed
 from .hmc import HMC
 from .importance import Importance
@@ -9,4 +10,16 @@ from .nuts import NUTS
 from .objective import Model
 from .results import Learned, Samples
 
-__all__ = ["HMC", "NUTS", "Evidence", "Fixed", "Importance", "Learned", "LeaveOneOut", "Metropolis", "Model", "Samples"]
+__all__ = [
+    "HMC",
+    "NUTS",
+    "Alternating",
+    "Evidence",
+    "Fixed",
+    "Importance",
+    "Learned",
+    "LeaveOneOut",
+    "Metropolis",
+    "Model",
+    "Samples",
+]

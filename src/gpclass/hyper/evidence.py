@@ -125,37 +125,39 @@ class Evidence:
     def _climb(self, model: Model, theta: np.ndarray) -> tuple[Learned, str]:
         """The nearest optimum, and why evaluations failed, if any did."""
         target = self.target(model)
-        first, slope = target(theta)
-        if not np.isfinite(first):
+        if not np.isfinite(target(theta)[0]):
             # Better an evidence from an engine that has not converged than none.
             target = self.target(model, strict=False)
-            first, slope = target(theta)
-        if not np.isfinite(first):
-            return Learned(theta, -np.inf, 1, False), target.cause
-        # With bounds on every variable L-BFGS-B takes a first step as long as the gradient, which can throw a parameter
-        # across its whole range. Scaled like this the first step is at most 1 in any entry.
-        scale = max(1.0, float(np.max(np.abs(slope))))
-        known = {theta.tobytes(): (first, slope)}  # the search asks for its start again
+        return climb(target, theta, self.max_iter, self.tol), target.cause
 
-        def loss(t: np.ndarray) -> tuple[float, np.ndarray]:
-            key = t.tobytes()
-            value, gradient = known.pop(key) if key in known else target(t)
-            return (-value / scale, -gradient / scale) if np.isfinite(value) else (_REFUSED, gradient)
 
-        with task("search") as search:
+def climb(target: Target, theta: np.ndarray, max_iter: int, tol: float) -> Learned:
+    """The nearest optimum, by L-BFGS-B."""
+    first, slope = target(theta)
+    if not np.isfinite(first):
+        return Learned(theta, -np.inf, 1, False)
+    # With bounds on every variable L-BFGS-B takes a first step as long as the gradient, which can throw a parameter
+    # across its whole range. Scaled like this the first step is at most 1 in any entry.
+    scale = max(1.0, float(np.max(np.abs(slope))))
 
-            def tell(intermediate_result: OptimizeResult) -> None:
-                if search.step(f"log posterior {-intermediate_result.fun * scale:.2f}"):
-                    raise StopIteration
+    def loss(t: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = target(t)
+        return (-value / scale, -gradient / scale) if np.isfinite(value) else (_REFUSED, gradient)
 
-            found = minimize(
-                loss,
-                theta,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=model.theta_bounds,
-                options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-5},
-                callback=tell,
-            )
-        converged = bool(found.success) and not target.n_refused
-        return Learned(found.x, -float(found.fun) * scale, target.n_evaluations, converged), target.cause
+    with task("search") as search:
+
+        def tell(intermediate_result: OptimizeResult) -> None:
+            if search.step(f"log posterior {-intermediate_result.fun * scale:.2f}"):
+                raise StopIteration
+
+        found = minimize(
+            loss,
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=target.bounds,
+            options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-5},
+            callback=tell,
+        )
+    converged = bool(found.success) and not target.n_refused
+    return Learned(found.x, -float(found.fun) * scale, target.n_evaluations, converged)

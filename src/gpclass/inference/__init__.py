@@ -4,7 +4,8 @@ from .base import Engine, Fit, Info, Weights
 from .ep import EP
 from .exact import Exact
 from .gibbs import Gibbs
+from .ivm import IVM
 from .laplace import Laplace
 from .vb import VB
 
-__all__ = ["EP", "VB", "Engine", "Exact", "Fit", "Gibbs", "Info", "Laplace", "Weights"]
+__all__ = ["EP", "IVM", "VB", "Engine", "Exact", "Fit", "Gibbs", "Info", "Laplace", "Weights"]

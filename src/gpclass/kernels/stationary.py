@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._numba import jit, over_rows
+from .._numba import jit, jit_sums, over_rows
 from ..linalg import one_thread
 from ..parameters import POSITIVE
 from .base import Kernel, Pullback
@@ -25,6 +25,10 @@ def expand_ard(kernel: Kernel, name: str, ard: bool, n_features: int) -> Kernel:
             f"{type(kernel).__name__}: {name} has {len(value)} values, but the data have {n_features} columns"
         )
     return kernel
+
+
+#: Distances to so few rows are faster by their differences than by a matrix product.
+_FEW = 4
 
 
 def _threads_for(n_features: int) -> AbstractContextManager:
@@ -49,6 +53,18 @@ def squared_distances(A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
         squared = left @ right.T
     over_rows(_mend_close_pairs, len(A), float(len(B)), squared, A, B, norms_a, same)
     return squared
+
+
+@jit_sums
+def _few_distances(start, stop, X, Z, inverse_scale, squared):
+    """Distances to a few rows from the differences themselves: one pass over X, and no copy of it."""
+    for i in range(start, stop):
+        for j in range(len(Z)):
+            total = 0.0
+            for d in range(X.shape[1]):
+                step = (X[i, d] - Z[j, d]) * inverse_scale[d]
+                total += step * step
+            squared[i, j] = total
 
 
 @jit
@@ -108,12 +124,12 @@ class Stationary(Kernel):
         return {}
 
     def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
-        A = X / self.length_scale
-        B = None if Z is None else Z / self.length_scale
-        squared = squared_distances(A, B)
+        squared = self._distances(X, Z)
         K, slope = self._profile(squared)
 
         def pullback(G: np.ndarray) -> np.ndarray:
+            A = X / self.length_scale
+            B = None if Z is None else Z / self.length_scale
             # dK/dlog l_d = -2 g'(r^2) (x_d - z_d)^2 / l_d^2
             own: dict[str, float | np.ndarray] = dict(self._shape_gradient(G, squared))
             if np.ndim(self.length_scale):
@@ -124,6 +140,17 @@ class Stationary(Kernel):
             return self._collect(own)
 
         return K, pullback
+
+    def _distances(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
+        """r^2 between rows."""
+        if Z is None:
+            return squared_distances(X / self.length_scale, None)
+        if len(Z) > _FEW:
+            return squared_distances(X / self.length_scale, Z / self.length_scale)
+        squared = np.empty((len(X), len(Z)))
+        inverse_scale = np.broadcast_to(1.0 / np.asarray(self.length_scale), X.shape[1:]).astype(float)
+        over_rows(_few_distances, len(X), 0.5 * Z.size, X, Z, inverse_scale, squared)
+        return squared
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         return np.ones(len(X))

@@ -1,0 +1,67 @@
+"""What regressors share: targets in their own units, and predictions of new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from .likelihoods import Gaussian
+from .posteriors import DrawsPosterior, GaussianPosterior, MixturePosterior, members_of
+
+
+class NumberPredictor(RegressorMixin):
+    """For regressors that are also ``GPEstimator``: targets are centred and scaled internally."""
+
+    likelihood: Any
+    likelihood_: Any
+    posterior_: GaussianPosterior | DrawsPosterior | MixturePosterior
+    log_evidence_: float
+    _checked: Any
+
+    def _settle_target(self, y: Any) -> np.ndarray:
+        """y with mean 0 and variance 1."""
+        y = np.asarray(y, dtype=float)
+        self.target_mean_ = float(y.mean())
+        spread = float(y.std())
+        self.target_scale_ = spread if spread > 1e-12 * abs(self.target_mean_) else 1.0
+        return (y - self.target_mean_) / self.target_scale_
+
+    def _noise(self) -> Gaussian:
+        return Gaussian(0.1) if self.likelihood is None else self.likelihood
+
+    def _in_units_of_target(self, n_rows: int) -> None:
+        """After fitting: evidence and noise as the user's numbers have them."""
+        self._log_units = -n_rows * float(np.log(self.target_scale_))
+        self.log_evidence_ += self._log_units
+        self.noise_std_ = self.target_scale_ * float(np.sqrt(self.likelihood_.variance))
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Mean (m,) of new targets; with ``return_std`` or ``return_cov`` also their spread, noise included."""
+        if return_std and return_cov:
+            raise ValueError("expected at most one of return_std and return_cov, got both")
+        X = self._checked(X)
+        if return_cov:
+            mean, covariance = self._moments(X, full_cov=True)
+            return self._units(mean), covariance * self.target_scale_**2
+        mean, variance = self._moments(X)
+        return (self._units(mean), np.sqrt(variance) * self.target_scale_) if return_std else self._units(mean)
+
+    def _moments(self, X: np.ndarray, full_cov: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance (or covariance) of new targets, averaged over models where there are several."""
+        weights, means, spreads = [], [], []
+        for weight, posterior, likelihood in members_of(self.posterior_, self.likelihood_):
+            assert isinstance(likelihood, Gaussian)
+            mean, cov = posterior.joint(X) if full_cov else posterior.latent(X)
+            weights.append(weight)
+            means.append(mean[:, 0] + likelihood.bias)
+            noise = likelihood.variance
+            spreads.append(cov[0] + noise * np.eye(len(X)) if full_cov else cov[:, 0] + noise)
+        mean = np.average(means, axis=0, weights=weights)
+        off = np.array(means) - mean
+        between = np.einsum("s,si,sj->ij" if full_cov else "s,si,si->i", weights, off, off)
+        return mean, np.average(spreads, axis=0, weights=weights) + between
+
+    def _units(self, mean: np.ndarray) -> np.ndarray:
+        return self.target_mean_ + self.target_scale_ * mean

@@ -1,0 +1,136 @@
+"""Selection of rows and learning of parameters in turns (LPJ05 sections 3.3-3.4, algorithm 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import linalg
+from .._progress import quiet, track
+from ..inference.active_set import Chosen
+from ..inference.base import class_matrix
+from ..inference.ivm import IVM
+from ..kernels import Kernel
+from ..likelihoods import Likelihood
+from ..priors import LogPrior, Normal, PriorLike
+from .evidence import Fixed, climb
+from .objective import Model
+from .results import Learned, check_counts
+from .target import Target
+
+
+@dataclass(frozen=True)
+class Alternating:
+    """For the informative vector machine: choose rows, learn from their sites, choose again.
+
+    Given the active rows and their sites the kernel's parameters maximise log N(m | 0, K_I + B^-1) (LPJ05 eq 26); then,
+    with rows chosen anew, the likelihood's maximise sum_n log Z_n over all rows (eq 28). The sites are held fixed while
+    the kernel is learned, so the turns are not steps up one hill: the number of rounds is given, and the parameters
+    after the last are kept.
+
+    Parameters
+    ----------
+    n_rounds : int
+        How often.
+    prior : Prior, dictionary of parameter name to Prior, or None
+        See ``gpclass.priors``; the default is weak, as for ``Evidence``.
+    max_iter : int
+        Limit on L-BFGS-B iterations in each turn.
+    tol : float
+        Stop a turn when a step changes the objective by less than this, relative to its size or its first slope.
+    """
+
+    n_rounds: int = 8
+    prior: PriorLike = field(default_factory=Normal)
+    max_iter: int = 50
+    tol: float = 1e-6
+
+    def __post_init__(self) -> None:
+        check_counts(self, n_rounds=1, max_iter=1)
+
+    def check(self, engine: Any) -> None:
+        if not isinstance(engine, IVM):
+            raise TypeError(
+                "hyper='alternating' takes turns with the selection of active rows: expected IVMClassifier, "
+                f"IVMRegressor or inference='ivm', got {type(engine).__name__}; use hyper='evidence'"
+            )
+
+    def __call__(
+        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
+    ) -> Learned:
+        self.check(model.engine)
+        if n_restarts:
+            raise ValueError(f"hyper='alternating' has no restarts: expected n_restarts=0, got {n_restarts}")
+        if model.theta.size == 0:
+            return Fixed()(model, rng)
+        prior, split = model.log_prior(self.prior), model.kernel.theta.size
+        theta, value, n_evaluations, settled = model.theta, np.nan, 0, True
+        trace = []
+        for _ in track(range(self.n_rounds), "rounds"):
+            if split:
+                sites, _ = self._select(model, theta)
+                target = self._target(partial(_site_evidence, model, sites), model, prior, slice(0, split), theta)
+                found = climb(target, theta[:split], self.max_iter, self.tol)
+                theta, value = np.concatenate([found.theta, theta[split:]]), found.value
+                n_evaluations, settled = n_evaluations + found.n_evaluations, found.converged
+            if split < len(theta):
+                _, beliefs = self._select(model, theta)
+                target = self._target(partial(_partition, model, beliefs), model, prior, slice(split, None), theta)
+                found = climb(target, theta[split:], self.max_iter, self.tol)
+                theta = np.concatenate([theta[:split], found.theta])
+                n_evaluations, settled = n_evaluations + found.n_evaluations, settled and found.converged
+            trace.append(value)
+        return Learned(theta, value, n_evaluations, settled, theta_names=tuple(model.theta_names), trace=tuple(trace))
+
+    def _select(self, model: Model, theta: np.ndarray) -> tuple[Chosen, tuple[np.ndarray, np.ndarray]]:
+        """The active rows at theta, and beliefs about all rows."""
+        kernel, likelihood = model.at(theta)
+        ivm: Any = model.engine
+        with quiet():
+            active, interrupted = ivm.select(kernel, model.X, model.y, likelihood, model.n_latent)
+        if interrupted:
+            raise KeyboardInterrupt
+        return active.sites(), (active.mean, np.array(np.broadcast_to(active.variance, active.mean.shape)))
+
+    def _target(self, evaluate: Any, model: Model, prior: LogPrior, part: slice, theta: np.ndarray) -> Target:
+        """The objective of one turn in its part of theta, the rest as it is."""
+
+        def within(own: np.ndarray, of_theta: bool) -> tuple[float, np.ndarray]:
+            whole = theta.copy()
+            whole[part] = own
+            log_prior, slope = prior(whole, of_theta)
+            return log_prior, slope[part]
+
+        return Target(evaluate, within, model.theta_bounds[part], of_theta=False)  # type: ignore[arg-type]
+
+
+def _site_evidence(model: Model, sites: Chosen, theta: np.ndarray, state: Any = None) -> tuple[float, np.ndarray, None]:
+    """sum_c log N(m_c | 0, K_I + B_c^-1), and its gradient in the kernel's theta (LPJ05 eq 26)."""
+    kernel: Kernel = model.kernel.with_theta(theta)
+    K, pullback = kernel.vjp(model.X[sites.rows])
+    S, C = sites.mean.shape
+    G = sites.precision.shape[1]
+    value, slopes = -0.5 * S * C * np.log(2.0 * np.pi), np.zeros_like(K)
+    for g in range(G):
+        classes = slice(None) if G == 1 else slice(g, g + 1)
+        m = sites.mean[:, classes]
+        L = linalg.cholesky(class_matrix(K, g) + np.diag(1.0 / sites.precision[:, g]))
+        alpha = linalg.solve(L, m)
+        value -= 0.5 * (np.vdot(m, alpha) + m.shape[1] * linalg.log_det(L))
+        slope = 0.5 * (alpha @ alpha.T - m.shape[1] * linalg.inverse(L))
+        if K.ndim == 3:
+            slopes[g] += slope
+        else:
+            slopes += slope
+    return float(value), pullback(slopes), None
+
+
+def _partition(
+    model: Model, beliefs: tuple[np.ndarray, np.ndarray], theta: np.ndarray, state: Any = None
+) -> tuple[float, np.ndarray, None]:
+    """sum_n log Z_n over all rows, and its gradient in the likelihood's theta (LPJ05 eq 28)."""
+    likelihood: Likelihood = model.likelihood.with_theta(theta)
+    return float(likelihood.tilted(model.y, *beliefs)[0].sum()), likelihood.tilted_gradient(model.y, *beliefs), None

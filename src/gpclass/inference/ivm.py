@@ -1,0 +1,157 @@
+"""The informative vector machine: selection by assumed density filtering, then refinement of the sites chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .. import linalg
+from .._progress import task
+from ..kernels import Kernel, PerClass
+from ..likelihoods import Gaussian, Likelihood
+from .active_set import ActiveSet, Chosen
+from .base import Engine, Fit, Info
+from .ep import EP, Sites
+from .selection import Selector
+from .vb import VB
+
+
+@dataclass(frozen=True)
+class IVM:
+    """Settings of the informative vector machine (LPJ05 section 3, GR06 section 5).
+
+    Parameters
+    ----------
+    n_active : int
+        Number of rows that the model keeps.
+    criterion : "auto", "entropy", "gain", "probability" or "random"
+        How rows are chosen (``selection``). "auto" is "probability" for more than two classes, else "entropy".
+    update : "auto", "adf" or "vb"
+        How a row's label enters. "adf" matches moments, with covariances for every class of their own; "vb" takes
+        GR06's pseudo-observation with unit noise, with covariances that all classes share: K times cheaper. "auto" is
+        "vb" for more than two classes under a shared kernel, else "adf".
+    block_size : int
+        Rows taken up by one matrix product (``selection.Selector``); 1 is the algorithm as published.
+    refine : bool
+        After selection, whether the sites are made to agree with each other: expectation propagation (or variational
+        Bayes, for "vb") over the active rows.
+    dtype : "float64" or "float32"
+        Of the one large array, n x n_active.
+    learner : engine that learns kernel parameters from a sample of rows
+    """
+
+    n_active: int = 500
+    criterion: str = "auto"
+    update: str = "auto"
+    block_size: int = 1
+    refine: bool = True
+    dtype: str = "float64"
+    learner: Engine = field(default_factory=EP)
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.n_active, (int, np.integer)) and not isinstance(self.n_active, bool)
+        if not (whole and self.n_active >= 1):
+            raise ValueError(f"n_active must be a whole number >= 1, got {self.n_active!r}")
+        if self.dtype not in ("float64", "float32"):
+            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
+        self._selector(1)
+
+    def _selector(self, n_latent: int, shared_kernel: bool = True) -> Selector:
+        many = n_latent > 1
+        criterion = ("probability" if many else "entropy") if self.criterion == "auto" else self.criterion
+        update = ("vb" if many and shared_kernel else "adf") if self.update == "auto" else self.update
+        return Selector(criterion, update, self.block_size)
+
+    def selector(self, kernel: Kernel, likelihood: Likelihood, n_latent: int) -> Selector:
+        """The selector for such a model, or why there is none."""
+        selector = self._selector(n_latent, not isinstance(kernel, PerClass))
+        name = type(likelihood).__name__
+        if likelihood.bare is not likelihood:
+            raise TypeError("the informative vector machine takes no weights or soft labels")
+        if not likelihood.provides("tilted"):
+            raise TypeError(f"the informative vector machine needs a likelihood with tilted moments; {name} has none")
+        if selector.update == "vb" and not likelihood.provides("augment"):
+            raise TypeError(f"update='vb' needs a probit likelihood, got {name}; use update='adf'")
+        return selector
+
+    def empty(self, kernel: Kernel, X: np.ndarray, n_latent: int, selector: Selector) -> ActiveSet:
+        """No row active yet."""
+        shared = n_latent == 1 or (selector.update == "vb" and not isinstance(kernel, PerClass))
+        return ActiveSet(kernel, X, n_latent, min(self.n_active, len(X)), shared, np.dtype(self.dtype).type)
+
+    def select(
+        self,
+        kernel: Kernel,
+        X: np.ndarray,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        n_latent: int,
+        rng: np.random.Generator | None = None,
+        start: Chosen | None = None,
+    ) -> tuple[ActiveSet, bool]:
+        """Choose the active rows (LPJ05 algorithm 1), going on from ``start``; and whether Ctrl-C cut it short.
+
+        What has been chosen by then is kept, so an interrupt is reported and not raised.
+        """
+        selector = self.selector(kernel, likelihood, n_latent)
+        active = self.empty(kernel, X, n_latent, selector)
+        if start is not None and len(start.rows):
+            kept = slice(0, min(len(start.rows), self.n_active))
+            active.include_all(start.rows[kept], start.precision[kept], start.mean[kept])
+        try:
+            selector.grow(active, y, likelihood, min(self.n_active, len(y)), rng)
+        except KeyboardInterrupt:
+            if not active.size:
+                raise
+            return active, True
+        return active, False
+
+    def finish(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood) -> Fit:
+        """Refine the sites if that is wanted; the result."""
+        kernel = active.columns.kernel
+        n_latent = active.mean.shape[1]
+        selector = self.selector(kernel, likelihood, n_latent)
+        rows = np.array(active.rows)
+        info = Info(active.size, True)
+        if not self.refine or isinstance(likelihood, Gaussian):
+            log_evidence = _chain_rule(active, y[rows], likelihood)
+            return Fit(active.weights(), log_evidence, log_evidence, info, loo=active.without_own_site())
+        sites, fit = refined_sites(selector, active, y[rows], likelihood)
+        active.clear()
+        active.include_all(rows, sites.precision, sites.location / sites.precision)
+        info = fit.info._replace(n_iter=active.size + fit.info.n_iter)
+        return fit._replace(weights=active.weights(), info=info, loo=active.without_own_site(), state=None)
+
+
+def refined_sites(selector: Selector, active: ActiveSet, y: np.ndarray, likelihood: Likelihood) -> tuple[Sites, Fit]:
+    """Sites (S, G), (S, C) at the active rows that agree with each other, and the fit they come from."""
+    S, C = active.size, active.mean.shape[1]
+    K = active.columns.kernel(active.columns.X[active.rows])
+    with task("refinement"):
+        if selector.update == "vb":
+            fit = VB()(K, y, likelihood, C)
+            noise = likelihood.auxiliary_noise(S)[:, None]
+            # Pseudo-observations y~ = mean + noise * slope, and the slope at the mode is K^-1 mean = alpha.
+            target = linalg.product(K, fit.weights.alpha) + noise * fit.weights.alpha
+            precision = np.broadcast_to(1.0 / noise, (S, active.n_groups))
+            return Sites(precision, target / noise), fit
+        precision = np.broadcast_to(active.site_precision[:S], (S, C))
+        start = Sites(precision.copy(), precision * active.site_mean[:S])
+        fit = EP(coupling="none")(K, y, likelihood, C, init=start)
+        return fit.state, fit
+
+
+def _chain_rule(active: ActiveSet, y: np.ndarray, likelihood: Likelihood) -> float:
+    """log p(y_1) + log p(y_2 | y_1) + ...: each active label under the beliefs before its inclusion.
+
+    Before row k came in, its mean and variance were those of the first k - 1 sites: rows of L and b say which.
+    """
+    S, C = active.size, active.mean.shape[1]
+    mean, variance = np.empty((S, C)), np.empty((S, C))
+    for g in range(active.n_groups):
+        classes, L = active.of_group(g), active.L[g, :S, :S]
+        below = np.tril(L, -1)
+        mean[:, classes] = below @ active.b[:S, classes]
+        variance[:, classes] = (np.diag(L) ** 2 - 1.0 / active.site_precision[:S, g])[:, None]
+    return float(likelihood.tilted(y, mean, np.maximum(variance, 0.0))[0].sum())

@@ -1,0 +1,320 @@
+"""Which rows become active, and with which sites: the informative vector machine (LPJ05 section 3, GR06 section 5).
+
+A row is taken up by assumed density filtering: its site makes the new beliefs match the first two moments of old
+beliefs times likelihood (``update="adf"``), or is the unit-noise pseudo-observation of GR06 eqs 5.1-5.4
+(``update="vb"``), for which all classes share their covariances. Rows are judged by one of four criteria:
+
+    entropy      how much the entropy of the posterior falls, -1/2 sum_c log(1 - nu_c s_c)                 (LPJ05 eq 19)
+    gain         KL(new || old) = 1/2 sum_c [-log(1 - nu_c s_c) - nu_c s_c + s_c g_c^2]
+    probability  how improbable the row's label is under the others, -log P                               (GR06 eq 5.5)
+    random       the baseline
+
+Lazily, and still exactly: with a common variance s, P is the Gaussian measure of a cone shifted by h = mean /
+(1 + s)^1/2, and a shift by h changes the quantile z = Phi^-1(P) by no more than |h| (half-spaces change most, by the
+lemma of Neyman and Pearson). P falls only as other classes come closer to the label's, and what all classes have in
+common moves nothing. So z at the last evaluation, less the length of that part of h's move since, bounds the
+present z from below, and only rows whose bound reaches under the smallest z known need the cone integral at all.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri_exp
+
+from .. import cone, linalg
+from .._numba import jit, over_rows
+from .._progress import task
+from ..likelihoods import Likelihood, MultinomialProbit
+from .active_set import ActiveSet
+
+CRITERIA = ("entropy", "gain", "probability", "random")
+UPDATES = ("adf", "vb")
+#: Candidates for each place of a block.
+_POOL = 4
+#: Smallest nu * s of an update: below it a site says nothing, and its precision would be zero.
+_LEAST = 1e-12
+
+
+class Moments(NamedTuple):
+    """Of some rows: log P of their labels (n,), gains g (n, C), and nu (n, C) with Sigma -= nu s s' on inclusion."""
+
+    log_z: np.ndarray
+    gain: np.ndarray
+    nu: np.ndarray
+
+    def sites(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Precisions (n, G) and means (n, C) of the sites that beliefs (n, C), (n, G) turn into (LPJ05 eqs 17-18)."""
+        nu = self.nu[:, : variance.shape[1]]
+        return nu / np.maximum(1.0 - nu * variance, 1e-12), self.gain / self.nu + mean
+
+
+@dataclass(frozen=True)
+class Selector:
+    """How rows are chosen and taken up.
+
+    Parameters
+    ----------
+    criterion : "entropy", "gain", "probability" or "random"
+    update : "adf" or "vb"
+    block_size : int
+        Rows taken up by one matrix product. With 1 every row is judged anew for every inclusion. With more, the best
+        ``4 * block_size`` rows form a pool, of which ``block_size`` are chosen one after the other, judged anew within
+        the pool only.
+    """
+
+    criterion: str = "entropy"
+    update: str = "adf"
+    block_size: int = 1
+
+    def __post_init__(self) -> None:
+        for name, known in (("criterion", CRITERIA), ("update", UPDATES)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {list(known)}, got {getattr(self, name)!r}")
+        whole = isinstance(self.block_size, (int, np.integer)) and not isinstance(self.block_size, bool)
+        if not (whole and self.block_size >= 1):
+            raise ValueError(f"block_size must be a whole number >= 1, got {self.block_size!r}")
+
+    def grow(
+        self,
+        active: ActiveSet,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        n_active: int,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        """Include rows until there are ``n_active``. Interrupted at any time, ``active`` is whole."""
+        judge = _judge(self, active, y, likelihood, rng)
+        # One row at a time the work is shared out over our own threads, and those of BLAS would be in their way.
+        threads = linalg.one_thread if self.block_size == 1 else nullcontext()
+        with threads, task("active rows", n_active - active.size) as steps:
+            while active.size < n_active:
+                if self.block_size == 1:
+                    row = judge.best()
+                    moments = self.moments(likelihood, y[[row]], active.mean[[row]], active.variance[[row]])
+                    precision, mean = moments.sites(active.mean[[row]], active.variance[[row]])
+                    active.include(row, precision[0], mean[0])
+                else:
+                    pool = judge.best_of_all(_POOL * self.block_size)
+                    wanted = min(self.block_size, n_active - active.size, len(pool))
+                    active.include_block(*self._from_pool(active, y, likelihood, pool, wanted, rng))
+                if steps.step():
+                    return
+
+    def moments(self, likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> Moments:
+        """What including each of some rows would do, from their beliefs (n, C), (n, G)."""
+        full = np.broadcast_to(variance, mean.shape)
+        if self.update == "vb":
+            noise = likelihood.auxiliary_noise(len(y))[:, None]
+            slope = likelihood.tilted(y, mean, np.zeros_like(mean))[1]  # (y~ - mean) / noise
+            return Moments(likelihood.tilted(y, mean, full)[0], noise * slope / (noise + full), 1.0 / (noise + full))
+        log_z, first, second = likelihood.tilted(y, mean, full)
+        # A likelihood that is not log-concave may ask for a negative precision: then the mean alone is matched.
+        return Moments(log_z, first, np.maximum(-second, _LEAST / full))
+
+    def score(self, likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """How much each row is worth, (n,); only the order counts."""
+        full = np.broadcast_to(variance, mean.shape)
+        if self.criterion == "probability":
+            return -likelihood.tilted(y, mean, full)[0]
+        _, gain, nu = self.moments(likelihood, y, mean, variance)
+        shrink = np.minimum(nu * full, 1.0 - 1e-12)
+        fall = -np.log1p(-shrink).sum(axis=1)
+        return 0.5 * (fall if self.criterion == "entropy" else fall + (full * gain**2 - shrink).sum(axis=1))
+
+    def _from_pool(
+        self,
+        active: ActiveSet,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        pool: np.ndarray,
+        wanted: int,
+        rng: np.random.Generator | None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows of a block and their sites, from exact beliefs about the pool alone."""
+        within = _Pool(active, pool)
+        chosen, precisions, means = [], [], []
+        left = np.ones(len(pool), bool)
+        for _ in range(wanted):
+            if self.criterion == "random":
+                place = int(np.flatnonzero(left)[0])
+            else:
+                score = self.score(likelihood, y[pool], within.mean, within.variance)
+                place = int(np.argmax(np.where(left, score, -np.inf)))
+            mean, variance = within.mean[[place]], within.variance[[place]]
+            moments = self.moments(likelihood, y[pool[[place]]], mean, variance)
+            precision, site_mean = moments.sites(mean, variance)
+            within.include(place, moments)
+            left[place] = False
+            chosen.append(pool[place])
+            precisions.append(precision[0])
+            means.append(site_mean[0])
+        return np.array(chosen), np.array(precisions), np.array(means)
+
+
+class _Pool:
+    """Joint beliefs about a few rows, small enough for full covariances (G, P, P)."""
+
+    def __init__(self, active: ActiveSet, rows: np.ndarray) -> None:
+        self.mean = active.mean[rows]
+        k, X = active.size, active.columns.X[rows]
+        K = active.columns.kernel(X)
+        self.Sigma = np.stack(
+            [
+                (K if K.ndim == 2 else K[g]) - linalg.gram(np.asarray(active.M[g, rows, :k], dtype=float).T)
+                for g in range(active.n_groups)
+            ]
+        )
+
+    @property
+    def variance(self) -> np.ndarray:
+        return np.maximum(np.diagonal(self.Sigma, axis1=1, axis2=2).T, 1e-300)
+
+    def include(self, place: int, moments: Moments) -> None:
+        """LPJ05 eqs 9-12."""
+        for g in range(len(self.Sigma)):
+            s = self.Sigma[g, :, place].copy()
+            classes = slice(None) if len(self.Sigma) == 1 else slice(g, g + 1)
+            self.mean[:, classes] += np.outer(s, moments.gain[0, classes])
+            self.Sigma[g] -= moments.nu[0, g] * np.outer(s, s)
+
+
+class _Judge:
+    """Scores of all inactive rows."""
+
+    def __init__(
+        self,
+        selector: Selector,
+        active: ActiveSet,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        rng: np.random.Generator | None,
+    ) -> None:
+        self.selector, self.active, self.y, self.likelihood, self.rng = selector, active, y, likelihood, rng
+
+    def scores(self) -> np.ndarray:
+        """(n,), minus infinity for active rows."""
+        active = self.active
+        score = self.selector.score(self.likelihood, self.y, active.mean, active.variance)
+        score[active.rows] = -np.inf
+        return score
+
+    def best(self) -> int:
+        """The most informative row."""
+        return _first(self.scores(), self.rng)
+
+    def best_of_all(self, count: int) -> np.ndarray:
+        """The ``count`` most informative rows, best first."""
+        score = self.scores()
+        count = min(count, len(score) - self.active.size)
+        if self.rng is not None:  # equal scores in random order
+            order = self.rng.permutation(len(score))
+            return order[np.argsort(-score[order], kind="stable")[:count]]
+        return np.argsort(-score, kind="stable")[:count]
+
+
+class _Random(_Judge):
+    """The baseline: a random order of all rows, settled beforehand."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        rng = np.random.default_rng(0) if self.rng is None else self.rng
+        self.order = rng.permutation(np.flatnonzero(self.active.inactive))
+        self.before = self.active.size
+
+    def best(self) -> int:
+        return int(self.order[self.active.size - self.before])
+
+    def best_of_all(self, count: int) -> np.ndarray:
+        return self.order[self.active.size - self.before :][:count]
+
+
+class _Lazy(_Judge):
+    """For the criterion "probability" under the multinomial probit with shared variances: the same rows, with few of
+    the integrals (see above)."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        n = len(self.y)
+        self.quantile, self.bound = np.empty(n), np.empty(n)
+        self.seen = np.empty_like(self.active.mean)
+        self._evaluate(np.arange(n))
+
+    def _evaluate(self, rows: np.ndarray) -> None:
+        mean, variance = self.active.mean[rows], self.active.variance[rows]
+        log_p = cone.log_z(self.y[rows], mean, np.broadcast_to(variance, mean.shape), rough=True)
+        self.quantile[rows] = ndtri_exp(log_p)
+        self.seen[rows] = mean / np.sqrt(1.0 + variance)
+
+    def best(self) -> int:
+        active = self.active
+        over_rows(
+            _lower_bounds,
+            len(self.y),
+            3.0 * self.seen.shape[1],
+            self.y,
+            active.mean,
+            active.variance[:, 0],
+            self.seen,
+            self.quantile,
+            self.bound,
+        )
+        self.bound[active.rows] = np.inf
+        score = np.full(len(self.bound), -np.inf)
+        waiting, smallest, batch = np.flatnonzero(self.bound < np.inf), np.inf, 32
+        # The smallest known z is an upper limit: whoever might be below it has to show, likely ones first.
+        while len(waiting):
+            if batch < len(waiting):
+                waiting = waiting[np.argpartition(self.bound[waiting], batch)]
+            self._evaluate(waiting[:batch])
+            score[waiting[:batch]] = -self.quantile[waiting[:batch]]
+            smallest = min(smallest, self.quantile[waiting[:batch]].min())
+            waiting = waiting[batch:]
+            waiting = waiting[self.bound[waiting] <= smallest]
+            batch *= 2
+        return _first(score, self.rng)
+
+
+@jit
+def _lower_bounds(start, stop, labels, mean, variance, seen, quantile, bound):
+    """z at the last evaluation less the distance moved since, in so far as it brought another class closer."""
+    C = mean.shape[1]
+    for n in range(start, stop):
+        scale = 1.0 / sqrt(1.0 + variance[n])
+        own = mean[n, labels[n]] * scale - seen[n, labels[n]]
+        total, squares = 0.0, 0.0
+        for c in range(C):
+            step = max(mean[n, c] * scale - seen[n, c] - own, 0.0)
+            total += step
+            squares += step * step
+        bound[n] = quantile[n] - sqrt(max(squares - total * total / C, 0.0))
+
+
+def _first(score: np.ndarray, rng: np.random.Generator | None) -> int:
+    """The best row; of equal ones the first, or one at random."""
+    best = int(np.argmax(score))
+    if rng is None:
+        return best
+    return int(rng.choice(np.flatnonzero(score >= score[best] - 1e-12 * abs(score[best]))))
+
+
+def _judge(
+    selector: Selector,
+    active: ActiveSet,
+    y: np.ndarray,
+    likelihood: Likelihood,
+    rng: np.random.Generator | None,
+) -> _Judge:
+    lazy = (
+        selector.criterion == "probability"
+        and selector.block_size == 1
+        and active.n_groups == 1
+        and isinstance(likelihood, MultinomialProbit)
+        and likelihood.log_concave
+    )
+    kind = _Random if selector.criterion == "random" else _Lazy if lazy else _Judge
+    return kind(selector, active, y, likelihood, rng)

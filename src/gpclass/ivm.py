@@ -1,0 +1,309 @@
+"""IVMClassifier and IVMRegressor: models that keep a few informative rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._classifying import LabelPredictor, best_engine
+from ._estimator import GPEstimator, available_memory, choose
+from ._labels import refuse_mixed_labels
+from ._learning import HYPER, Fitted
+from ._regressing import NumberPredictor
+from .hyper.sampler import Sampler
+from .inference import IVM, Exact
+from .inference.active_set import Chosen
+from .inference.base import Engine, Fit
+from .likelihoods import Likelihood
+from .posteriors import GaussianPosterior
+
+
+class IVMEstimator(GPEstimator):
+    """Base of IVMClassifier and IVMRegressor."""
+
+    n_active: int
+    criterion: str
+    update: str
+    block_size: int
+    refine: bool
+    warm_start: bool
+    dtype: str
+    sites_: Chosen
+    posterior_: GaussianPosterior
+
+    def _ivm(self, learner: Engine) -> IVM:
+        return IVM(
+            n_active=self.n_active,
+            criterion=self.criterion,
+            update=self.update,
+            block_size=self.block_size,
+            refine=self.refine,
+            dtype=self.dtype,
+            learner=learner,
+        )
+
+    @property
+    def active_(self) -> np.ndarray:
+        """The rows kept, in the order of their inclusion."""
+        check_is_fitted(self)
+        return self.sites_.rows
+
+    def _taken_up(self, X: np.ndarray) -> Chosen | None:
+        """With ``warm_start``, the active rows of the last fit, if these are the same data."""
+        if not (self.warm_start and hasattr(self, "sites_")):
+            return None
+        rows = self.sites_.rows
+        same = rows.max() < len(X) and np.array_equal(self._scaled(X[rows]), self.posterior_.X)
+        if not same:
+            raise ValueError(
+                "warm_start=True goes on choosing rows of the same data, but X does not hold the rows of the last fit; "
+                "expected the same X (new rows go to partial_fit), or warm_start=False to begin anew"
+            )
+        return self.sites_
+
+
+def fit_ivm(
+    estimator: Any,
+    X: np.ndarray,
+    y: np.ndarray,
+    likelihood: Likelihood,
+    ivm: IVM,
+    n_latent: int,
+    start: Chosen | None = None,
+) -> tuple[Fit, bool]:
+    """Learn theta (unless ``start`` says that has been done), choose the active rows, and keep posterior and results;
+    the fit, and whether Ctrl-C cut it short."""
+    if ivm.n_active > len(y):
+        warnings.warn(f"n_active is {ivm.n_active}, but there are {len(y)} rows: all of them are used", stacklevel=4)
+    hyper = choose("hyper", estimator.hyper, HYPER)
+    if isinstance(hyper, Sampler):
+        raise TypeError(
+            f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper='evidence', "
+            f"'alternating', 'loo' or 'fixed', got {estimator.hyper!r}"
+        )
+    _check_memory(len(y), min(ivm.n_active, len(y)), ivm)
+    rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
+    if start is None:
+        model = estimator._model_of(X, y, likelihood, ivm, n_latent)
+        ivm.selector(model.kernel, likelihood, n_latent)  # what does not fit together is said before any work
+        model = estimator._learn_theta(model, hyper, ivm, rng)
+        rows = model.X
+    else:
+        rows = estimator._scaled(X)
+    ties = None if estimator.random_state is None else rng
+    active, interrupted = ivm.select(estimator.kernel_, rows, y, estimator.likelihood_, n_latent, ties, start)
+    fit = ivm.finish(active, y, estimator.likelihood_)
+    estimator._warn_about(ivm, fit)
+    estimator.info_, estimator.n_iter_ = fit.info, fit.info.n_iter
+    estimator.log_evidence_, estimator.objective_ = fit.log_evidence, fit.objective
+    estimator.sites_ = active.sites()
+    estimator.posterior_ = GaussianPosterior(estimator.kernel_, rows[active.rows], fit.weights)
+    return fit, interrupted
+
+
+def _check_memory(n_rows: int, n_active: int, ivm: IVM) -> None:
+    """Refuse, before starting, a fit whose one large array cannot fit."""
+    needed = n_rows * n_active * np.dtype(ivm.dtype).itemsize
+    available = available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"{n_active} active rows of {n_rows} need {needed / 2**30:.1f} GiB for each latent function with "
+            f"covariances of its own, and this machine has {available / 2**30:.1f} GiB free; choose a smaller n_active, "
+            "dtype='float32', or update='vb', for which all classes share them"
+        )
+
+
+class IVMClassifier(LabelPredictor, IVMEstimator):
+    """The informative vector machine: a Gaussian-process classifier that keeps the most informative rows.
+
+    Time is O(n S^2 + n S K) and memory O(n S) for n rows, K classes and S = ``n_active`` rows kept.
+
+    Parameters
+    ----------
+    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
+        As for ``GPClassifier``.
+    n_active : int, default=500
+        Number of rows to keep. Raise it as far as time allows.
+    likelihood : Likelihood or str, default=None
+        None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
+    criterion : "auto", "entropy", "gain", "probability" or "random", default="auto"
+        What makes a row informative: how far it lowers the entropy of the posterior (LPJ05), how far it moves it (in
+        nats), or how improbable its label is without it (GR06); or rows at random, for comparison. "auto" is "entropy"
+        for two classes and "probability" for more.
+    update : "auto", "adf" or "vb", default="auto"
+        How labels enter: "adf" matches moments, with covariances of its own for every class; "vb" takes GR06's
+        pseudo-observation with unit noise, for which all classes share them. "auto" is "adf" for two classes and "vb"
+        for more.
+    block_size : int, default=1
+        Rows taken up by one matrix product. With 1 every row is judged anew for every inclusion; 16 is faster on many
+        rows and chooses slightly less well.
+    refine : bool, default=True
+        Whether, after selection, the rows' contributions are made to agree with each other, by expectation propagation
+        ("adf") or variational Bayes ("vb").
+    hyper : str or an object of ``gpclass.hyper``, default="evidence"
+        "evidence" learns kernel parameters by the evidence of a sample of at most 350 rows, "loo" by its leave-one-out
+        predictions; "alternating" from the active rows, in turns with their selection (LPJ05 algorithm 2); "fixed"
+        leaves them alone.
+    calibration : "loo" or None, default="loo"
+        After fitting, learn one factor for all latent means and one for all latent variances from predictions of the
+        training labels: of rows that were not kept, and of those kept without their own label.
+    warm_start : bool, default=False
+        Whether ``fit`` on the same data goes on from the rows kept by the last: after raising ``n_active``, or after
+        an interrupt (Ctrl-C), which keeps what was chosen so far.
+    dtype : "float64" or "float32", default="float64"
+        Of the one large array in memory, n x n_active numbers.
+    n_restarts, standardize, random_state, n_jobs, verbose
+        As for ``GPClassifier``; ``random_state=None`` settles equal scores in favour of the first row.
+
+    Attributes
+    ----------
+    active_ : (S,) rows kept, in the order of their inclusion
+    sites_ : their pseudo-observations: ``rows``, ``precision`` and ``mean``
+    log_evidence_ : float, log evidence of the active rows' labels
+    classes_, kernel_, likelihood_, calibration_, loo_proba_, relevance_, hyper_, info_, n_iter_, n_features_in_
+        As for ``GPClassifier``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from gpclass import IVMClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = IVMClassifier(n_active=200).fit(X[:1000], y[:1000])
+    >>> round(model.score(X[1000:], y[1000:]), 1)
+    0.9
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        n_active: int = 500,
+        likelihood: Any = None,
+        criterion: str = "auto",
+        update: str = "auto",
+        block_size: int = 1,
+        refine: bool = True,
+        hyper: Any = "evidence",
+        calibration: str | None = "loo",
+        warm_start: bool = False,
+        dtype: str = "float64",
+        n_restarts: int = 0,
+        standardize: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_active = n_active
+        self.likelihood = likelihood
+        self.criterion = criterion
+        self.update = update
+        self.block_size = block_size
+        self.refine = refine
+        self.hyper = hyper
+        self.calibration = calibration
+        self.warm_start = warm_start
+        self.dtype = dtype
+        self.n_restarts = n_restarts
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any) -> IVMClassifier:
+        """Fit to rows X (n, n_features) with labels y (n,).
+
+        An interrupt (Ctrl-C) while rows are chosen leaves a model of those chosen so far, and is then raised.
+        """
+        self._check_calibration()
+        with self._fitting():
+            refuse_mixed_labels(y)
+            before = getattr(self, "classes_", np.zeros(0))
+            X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+            labels = self._encode(y)
+            likelihood = self._resolve_likelihood(len(self.classes_))
+            start = self._taken_up(X)
+            if start is not None and not np.array_equal(before, self.classes_):
+                raise ValueError(f"warm_start=True: expected labels of the classes {before.tolist()}")
+            ivm = self._ivm(best_engine(likelihood))
+            n_latent = likelihood.n_latent(len(self.classes_))
+            fit, interrupted = fit_ivm(self, X, labels, likelihood, ivm, n_latent, start)
+            everyone = np.ones(len(X))
+            proba = np.eye(len(self.classes_))[labels]
+            self._calibrate(proba, [Fitted(1.0, fit, self.likelihood_)], everyone, everyone > 0)
+        if interrupted:
+            raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows chosen so far")
+        return self
+
+
+class IVMRegressor(NumberPredictor, IVMEstimator):
+    """The informative vector machine for numbers: Gaussian-process regression that keeps the most informative rows.
+
+    Parameters
+    ----------
+    kernel, n_active, criterion, block_size, hyper, warm_start, dtype, n_restarts, standardize, random_state, n_jobs, \
+verbose
+        As for ``IVMClassifier``; amplitudes are in units of the standard deviation of y. The entropy does not depend
+        on y, so "entropy" spreads the rows over the inputs; "gain" looks at y too.
+    likelihood : Gaussian, default=None
+        Noise model to start from, its variance in units of the variance of y; None starts at 0.1.
+
+    Attributes
+    ----------
+    active_, sites_, kernel_, likelihood_, relevance_, hyper_, info_, n_iter_ : as for ``IVMClassifier``
+    log_evidence_ : float, log density of the active rows' numbers, in the units of y
+    noise_std_ : float, learned noise in the units of y
+    """
+
+    # Gaussian sites are exact: there is one way to take up a row, and nothing to refine.
+    update = "adf"
+    refine = False
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        n_active: int = 500,
+        likelihood: Any = None,
+        criterion: str = "entropy",
+        block_size: int = 1,
+        hyper: Any = "evidence",
+        warm_start: bool = False,
+        dtype: str = "float64",
+        n_restarts: int = 0,
+        standardize: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_active = n_active
+        self.likelihood = likelihood
+        self.criterion = criterion
+        self.block_size = block_size
+        self.hyper = hyper
+        self.warm_start = warm_start
+        self.dtype = dtype
+        self.n_restarts = n_restarts
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any) -> IVMRegressor:
+        """Fit to rows X (n, n_features) with numbers y (n,); an interrupt keeps the rows chosen so far."""
+        with self._fitting():
+            X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2)
+            start = self._taken_up(X)
+            _, interrupted = fit_ivm(self, X, self._settle_target(y), self._noise(), self._ivm(Exact()), 1, start)
+            self._in_units_of_target(len(self.active_))
+        if interrupted:
+            raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows chosen so far")
+        return self
