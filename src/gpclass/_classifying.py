@@ -16,7 +16,6 @@ from .inference import EP, VB, Laplace
 from .inference.base import Engine
 from .kernels import Kernel, Matern
 from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, Softmax
-from .posteriors import DrawsPosterior, GaussianPosterior, MixturePosterior
 
 LIKELIHOODS = {
     "probit": Probit,
@@ -46,7 +45,7 @@ class LabelPredictor(ClassifierMixin):
     likelihood: Any
     calibration: str | None
     hyper_: Learned
-    posterior_: GaussianPosterior | DrawsPosterior | MixturePosterior
+    posterior_: Any
     likelihood_: Likelihood
     _checked: Any
 

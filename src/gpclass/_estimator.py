@@ -26,7 +26,7 @@ from .inference import VB, Exact, Gibbs
 from .inference.base import Engine, Fit
 from .kernels import RBF, Kernel, PerClass, from_sklearn
 from .likelihoods import Likelihood, Weighted
-from .posteriors import DrawsPosterior, GaussianPosterior, Latent, Member, MixturePosterior, make_posterior
+from .posteriors import DrawsPosterior, Latent, Member, MixturePosterior, Posterior, make_posterior
 
 
 @contextmanager
@@ -117,7 +117,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     verbose: int
     #: amplitude that the default kernel starts from, and that its prior is centred on
     _start_variance: float = 1.0
-    posterior_: GaussianPosterior | DrawsPosterior | MixturePosterior
+    posterior_: Posterior | MixturePosterior
     kernel_: Kernel
     likelihood_: Likelihood
     hyper_: Learned

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from .likelihoods import Gaussian
-from .posteriors import DrawsPosterior, GaussianPosterior, MixturePosterior, members_of
+from .posteriors import members_of
 
 
 class NumberPredictor(RegressorMixin):
@@ -16,7 +16,7 @@ class NumberPredictor(RegressorMixin):
 
     likelihood: Any
     likelihood_: Any
-    posterior_: GaussianPosterior | DrawsPosterior | MixturePosterior
+    posterior_: Any
     log_evidence_: float
     _checked: Any
 

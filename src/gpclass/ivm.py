@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._classifying import LabelPredictor, best_engine
@@ -15,12 +17,20 @@ from ._estimator import GPEstimator, available_memory, choose
 from ._labels import refuse_mixed_labels
 from ._learning import HYPER, Fitted
 from ._regressing import NumberPredictor
+from .calibration import Belief, Calibration, calibrate
 from .hyper.sampler import Sampler
 from .inference import IVM, Exact
 from .inference.active_set import Chosen
-from .inference.base import Engine, Fit
+from .inference.base import Engine, Fit, class_matrix
+from .inference.online import Basis
+from .inference.selection import Selector
+from .kernels import PerClass
 from .likelihoods import Likelihood
-from .posteriors import GaussianPosterior
+from .linalg import half_solve
+from .posteriors import GaussianPosterior, InducingPosterior
+
+#: Rows whose predictions, made before their label came, calibrate an online model.
+_RECENT = 1000
 
 
 class IVMEstimator(GPEstimator):
@@ -33,8 +43,10 @@ class IVMEstimator(GPEstimator):
     refine: bool
     warm_start: bool
     dtype: str
-    sites_: Chosen
-    posterior_: GaussianPosterior
+    sites_: Chosen | None
+    posterior_: GaussianPosterior | InducingPosterior
+    log_evidence_: float
+    _basis: Basis | None = None
 
     def _ivm(self, learner: Engine) -> IVM:
         return IVM(
@@ -49,22 +61,78 @@ class IVMEstimator(GPEstimator):
 
     @property
     def active_(self) -> np.ndarray:
-        """The rows kept, in the order of their inclusion."""
+        """The rows kept, in the order of their inclusion, as rows of the X of ``fit``."""
         check_is_fitted(self)
+        if self.sites_ is None:
+            raise AttributeError("active_ counts the rows of fit; after partial_fit the rows kept are in active_rows_")
         return self.sites_.rows
+
+    @property
+    def active_rows_(self) -> np.ndarray:
+        """The rows kept, (S, n_features), in the units of X."""
+        check_is_fitted(self)
+        scale = np.where(np.isinf(self.input_scale_), 0.0, self.input_scale_)
+        return self.posterior_.X * scale + self.input_mean_
 
     def _taken_up(self, X: np.ndarray) -> Chosen | None:
         """With ``warm_start``, the active rows of the last fit, if these are the same data."""
-        if not (self.warm_start and hasattr(self, "sites_")):
+        sites = getattr(self, "sites_", None)
+        if not self.warm_start or sites is None:
             return None
-        rows = self.sites_.rows
+        rows = sites.rows
         same = rows.max() < len(X) and np.array_equal(self._scaled(X[rows]), self.posterior_.X)
         if not same:
             raise ValueError(
                 "warm_start=True goes on choosing rows of the same data, but X does not hold the rows of the last fit; "
                 "expected the same X (new rows go to partial_fit), or warm_start=False to begin anew"
             )
-        return self.sites_
+        return sites
+
+    # ---- online --------------------------------------------------------------------------------------
+
+    def _begin(
+        self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, ivm: IVM, n_latent: int, first: bool
+    ) -> np.ndarray:
+        """The batch in the kernel's units; at the first, those and the kernel's parameters are learned from it."""
+        if not first:
+            return self._scaled(X)
+        model = self._model_of(X, y, likelihood, ivm, n_latent)  # type: ignore[arg-type]
+        ivm.selector(model.kernel, likelihood, n_latent)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        model = self._learn_theta(model, _one_theta(self), ivm, rng)  # type: ignore[arg-type]
+        self.log_evidence_ = 0.0
+        return model.X
+
+    def _absorb(self, X: np.ndarray, y: np.ndarray, n_latent: int) -> tuple[np.ndarray, np.ndarray]:
+        """Take in a batch of rows in the kernel's units; what was believed of each before."""
+        if isinstance(self.kernel_, PerClass):
+            raise TypeError("partial_fit needs one kernel for all classes, got a PerClass kernel")
+        selector = Selector(update="adf" if self.update == "auto" else self.update)
+        groups = 1 if selector.update == "vb" else n_latent
+        basis = self._first_basis(X, n_latent, groups) if self._basis is None else deepcopy(self._basis)
+        mean, variance = basis.absorb(X, y, self.likelihood_, selector)
+        self._basis = basis  # only now: a batch that fails or is interrupted leaves the model as it was
+        self.posterior_ = InducingPosterior.from_moments(self.kernel_, basis.rows.copy(), basis.mean, basis.Sigma)
+        self.sites_ = None
+        self.n_seen_ = getattr(self, "n_seen_", 0) + len(y)
+        return mean, variance
+
+    def _first_basis(self, X: np.ndarray, n_latent: int, groups: int) -> Basis:
+        """Nothing known yet, or what ``fit`` has left."""
+        if getattr(self, "sites_", None) is None:
+            return Basis(
+                self.kernel_,
+                self.n_active,
+                np.zeros((0, X.shape[1])),
+                np.zeros((0, n_latent)),
+                np.zeros((groups, 0, 0)),
+            )
+        assert isinstance(self.posterior_, GaussianPosterior)
+        rows, weights = self.posterior_.X, self.posterior_.weights
+        K = self.kernel_(rows)
+        halves = [half_solve(class_matrix(weights.chol, g), K) for g in range(groups)]
+        Sigma = np.stack([K - half.T @ half for half in halves])
+        return Basis(self.kernel_, self.n_active, rows, K @ weights.alpha, Sigma)
 
 
 def fit_ivm(
@@ -80,17 +148,12 @@ def fit_ivm(
     the fit, and whether Ctrl-C cut it short."""
     if ivm.n_active > len(y):
         warnings.warn(f"n_active is {ivm.n_active}, but there are {len(y)} rows: all of them are used", stacklevel=4)
-    hyper = choose("hyper", estimator.hyper, HYPER)
-    if isinstance(hyper, Sampler):
-        raise TypeError(
-            f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper='evidence', "
-            f"'alternating', 'loo' or 'fixed', got {estimator.hyper!r}"
-        )
-    _check_memory(len(y), min(ivm.n_active, len(y)), ivm)
+    hyper = _one_theta(estimator)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     if start is None:
         model = estimator._model_of(X, y, likelihood, ivm, n_latent)
-        ivm.selector(model.kernel, likelihood, n_latent)  # what does not fit together is said before any work
+        selector = ivm.selector(model.kernel, likelihood, n_latent)  # whatever cannot be is said before any work
+        _check_memory(len(y), ivm, ivm.n_groups(model.kernel, n_latent, selector))
         model = estimator._learn_theta(model, hyper, ivm, rng)
         rows = model.X
     else:
@@ -99,6 +162,8 @@ def fit_ivm(
     active, interrupted = ivm.select(estimator.kernel_, rows, y, estimator.likelihood_, n_latent, ties, start)
     fit = ivm.finish(active, y, estimator.likelihood_)
     estimator._warn_about(ivm, fit)
+    estimator._basis = None
+    estimator.n_seen_ = len(y)
     estimator.info_, estimator.n_iter_ = fit.info, fit.info.n_iter
     estimator.log_evidence_, estimator.objective_ = fit.log_evidence, fit.objective
     estimator.sites_ = active.sites()
@@ -106,15 +171,27 @@ def fit_ivm(
     return fit, interrupted
 
 
-def _check_memory(n_rows: int, n_active: int, ivm: IVM) -> None:
-    """Refuse, before starting, a fit whose one large array cannot fit."""
-    needed = n_rows * n_active * np.dtype(ivm.dtype).itemsize
+def _one_theta(estimator: Any) -> Any:
+    """The setting ``hyper``, which must give one set of parameters."""
+    hyper = choose("hyper", estimator.hyper, HYPER)
+    if isinstance(hyper, Sampler):
+        raise TypeError(
+            f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper='evidence', "
+            f"'alternating', 'loo' or 'fixed', got {estimator.hyper!r}"
+        )
+    return hyper
+
+
+def _check_memory(n_rows: int, ivm: IVM, n_groups: int) -> None:
+    """Refuse, before starting, a fit whose large arrays cannot fit."""
+    n_active = min(ivm.n_active, n_rows)
+    needed = n_groups * n_rows * n_active * np.dtype(ivm.dtype).itemsize
     available = available_memory()
     if available is not None and needed > available:
         raise MemoryError(
-            f"{n_active} active rows of {n_rows} need {needed / 2**30:.1f} GiB for each latent function with "
-            f"covariances of its own, and this machine has {available / 2**30:.1f} GiB free; choose a smaller n_active, "
-            "dtype='float32', or update='vb', for which all classes share them"
+            f"{n_active} active rows of {n_rows} need {needed / 2**30:.1f} GiB for {n_groups} matrices of that shape, "
+            f"and this machine has {available / 2**30:.1f} GiB free; choose a smaller n_active, dtype='float32', or "
+            "update='vb', for which all classes share one matrix"
         )
 
 
@@ -178,6 +255,8 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
     0.9
     """
 
+    _recent: tuple[np.ndarray, ...] | None = None
+
     def __init__(
         self,
         kernel: Any = None,
@@ -237,9 +316,70 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
             everyone = np.ones(len(X))
             proba = np.eye(len(self.classes_))[labels]
             self._calibrate(proba, [Fitted(1.0, fit, self.likelihood_)], everyone, everyone > 0)
+            self._recent = None
         if interrupted:
             raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows chosen so far")
         return self
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> IVMClassifier:
+        """Absorb a batch of rows, in their order, into the model there is, or begin one.
+
+        All rows speak, kept or not: at most ``n_active`` are kept, and what others have said of them stays. The first
+        call learns the kernel parameters and the scale of the inputs; later ones leave them alone. ``classes`` (at the
+        first call) lists all labels that can ever come; without it they are those of the first batch. Calibration
+        rests on what was predicted for each row before its label came. ``update="auto"`` is "adf" here.
+        """
+        self._check_calibration()
+        with self._fitting():
+            refuse_mixed_labels(y)
+            first = not hasattr(self, "posterior_")
+            X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=first)
+            labels = self._encode_batch(y, classes, first)
+            likelihood = self._resolve_likelihood(len(self.classes_))
+            n_latent = likelihood.n_latent(len(self.classes_))
+            rows = self._begin(X, labels, likelihood, self._ivm(best_engine(likelihood)), n_latent, first)
+            mean, variance = self._absorb(rows, labels, n_latent)
+            self.log_evidence_ += float(self.likelihood_.tilted(labels, mean, variance)[0].sum())
+            self._calibrate_online(labels, mean, variance)
+        return self
+
+    def _encode_batch(self, y: Any, classes: Any, first: bool) -> np.ndarray:
+        """Labels of a batch as numbers; at the first, the classes."""
+        check_classification_targets(y)
+        if first:
+            self.classes_ = np.unique(y if classes is None else classes)
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"expected at least 2 classes, got {self.classes_.tolist()}; list all that can come in classes="
+                )
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes= is {list(classes)!r}, but the model has {self.classes_.tolist()}")
+        labels = np.searchsorted(self.classes_, y)
+        known = self.classes_[np.minimum(labels, len(self.classes_) - 1)] == y
+        if not np.all(known):
+            new = np.unique(np.asarray(y)[~known]).tolist()
+            raise ValueError(
+                f"expected labels of the classes {self.classes_.tolist()}, got {new} too; list all classes that can "
+                "come in the first call: partial_fit(X, y, classes=...)"
+            )
+        return labels
+
+    def _calibrate_online(self, labels: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> None:
+        """From the latest predictions made before the label came."""
+        self.loo_proba_ = None
+        self.calibration_ = Calibration()
+        if self._recent is not None:
+            labels, mean, variance = (
+                np.concatenate(pair) for pair in zip(self._recent, (labels, mean, variance), strict=True)
+            )
+        else:  # the first rows were predicted by a model that knew nothing
+            labels, mean, variance = (part[len(part) // 2 :] for part in (labels, mean, variance))
+        self._recent = tuple(part[-_RECENT:] for part in (labels, mean, variance))
+        if self.calibration == "loo":
+            labels, mean, variance = self._recent
+            belief = Belief(np.zeros(len(labels)), self.likelihood_, mean, variance)
+            self.calibration_ = calibrate([belief], labels, np.ones(len(labels)))
 
 
 class IVMRegressor(NumberPredictor, IVMEstimator):
@@ -306,4 +446,25 @@ verbose
             self._in_units_of_target(len(self.active_))
         if interrupted:
             raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows chosen so far")
+        return self
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any) -> IVMRegressor:
+        """Absorb a batch of rows, in their order, into the model there is, or begin one.
+
+        All rows speak, kept or not. The first call learns parameters and scales; later ones leave them alone.
+        """
+        with self._fitting():
+            first = not hasattr(self, "posterior_")
+            X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, reset=first)
+            if first:
+                target = self._settle_target(y)
+            else:
+                target = (np.asarray(y, dtype=float) - self.target_mean_) / self.target_scale_
+            rows = self._begin(X, target, self._noise(), self._ivm(Exact()), 1, first)
+            mean, variance = self._absorb(rows, target, 1)
+            log_z = float(self.likelihood_.tilted(target, mean, variance)[0].sum())
+            evidence = self.log_evidence_ + log_z
+            self._in_units_of_target(len(y))  # adds the units of this batch alone
+            self.log_evidence_ = evidence + self._log_units
         return self

@@ -135,6 +135,74 @@ class GaussianPosterior:
 
 
 @dataclass(frozen=True)
+class InducingPosterior:
+    """Gaussian beliefs about the latent values at S basis rows; anywhere else the prior says how f depends on them.
+
+    With v = L^-1 k* for the factor L (``chol``) of the basis rows' prior covariance and the covariances k* of a new row
+    with them, the latent mean is v' ``mean`` and the variance k** - |v|^2 + |R v|^2, R = ``spread``, (G, S, S) with one
+    matrix for all latent functions or one for each.
+    """
+
+    kernel: Kernel
+    X: np.ndarray
+    chol: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def from_moments(cls, kernel: Kernel, X: np.ndarray, mean: np.ndarray, Sigma: np.ndarray) -> InducingPosterior:
+        """From means (S, C) and covariances (G, S, S) of the latent values at the basis rows."""
+        L = linalg.cholesky(kernel(X))
+        spreads = []
+        for covariance in Sigma:
+            # R'R = L^-1 Sigma L^-T
+            white = linalg.half_solve(L, linalg.half_solve(L, covariance).T)
+            spreads.append(linalg.cholesky(0.5 * (white + white.T)).T)
+        return cls(kernel, X, L, linalg.half_solve(L, mean), np.stack(spreads))
+
+    @property
+    def n_latent(self) -> int:
+        return self.mean.shape[1]
+
+    def latent(self, X: np.ndarray) -> Latent:
+        """Marginal means and variances at new rows, computed in blocks."""
+        mean, cov = np.empty((2, len(X), self.n_latent))
+        for rows in row_blocks(len(X), len(self.X), 2):
+            V = self._whitened(X[rows])
+            prior = self.kernel.diag(X[rows])
+            mean[rows] = V.T @ self.mean
+            unknown = prior - np.einsum("ij,ij->j", V, V)
+            for g, R in enumerate(self.spread):
+                own = slice(None) if len(self.spread) == 1 else slice(g, g + 1)
+                RV = R @ V
+                cov[rows, own] = np.maximum(unknown + np.einsum("ij,ij->j", RV, RV), 1e-12 * prior)[:, None]
+        return Latent(mean, cov)
+
+    def joint(self, X: np.ndarray) -> Latent:
+        """Means and full covariances (C, m, m) between new rows."""
+        V = self._whitened(X)
+        unknown = self.kernel(X) - V.T @ V
+        own = [unknown + (R @ V).T @ (R @ V) for R in self.spread]
+        return Latent(V.T @ self.mean, np.stack(own * self.n_latent if len(own) == 1 else own))
+
+    def sample(self, X: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws (n_samples, m, C) of the latent functions at new rows."""
+        mean, covariances = self.joint(X)
+        draws = np.empty((n_samples, *mean.shape))
+        for c, covariance in enumerate(covariances):
+            L = linalg.cholesky(covariance)
+            draws[:, :, c] = mean[:, c] + rng.standard_normal((n_samples, len(X))) @ L.T
+        return draws
+
+    def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
+        """log probabilities (m, K) of the labels of new rows."""
+        return likelihood.predict_log(*calibration(*self.latent(X)))
+
+    def _whitened(self, X: np.ndarray) -> np.ndarray:
+        return linalg.half_solve(self.chol, self.kernel(self.X, X))
+
+
+@dataclass(frozen=True)
 class DrawsPosterior:
     """Draws of the latent functions at the training rows, each a Gaussian elsewhere with means of its own and shared
     variances; probabilities are averaged over them."""
@@ -193,11 +261,15 @@ class DrawsPosterior:
         return np.stack([parts[i].sample(X, 1, rng)[0] for i in chosen])
 
 
+#: of one model
+Posterior = GaussianPosterior | InducingPosterior | DrawsPosterior
+
+
 class Member(NamedTuple):
     """One of several models whose probabilities are averaged: its share, its posterior and its likelihood."""
 
     weight: float
-    posterior: GaussianPosterior | DrawsPosterior
+    posterior: Posterior
     likelihood: Likelihood
 
 
@@ -254,9 +326,7 @@ class MixturePosterior:
         return rng.permutation(np.concatenate(draws))
 
 
-def members_of(
-    posterior: GaussianPosterior | DrawsPosterior | MixturePosterior, likelihood: Likelihood
-) -> tuple[Member, ...]:
+def members_of(posterior: Posterior | MixturePosterior, likelihood: Likelihood) -> tuple[Member, ...]:
     """The models that predictions average over: one, or those of a mixture."""
     return posterior.members if isinstance(posterior, MixturePosterior) else (Member(1.0, posterior, likelihood),)
 

@@ -215,6 +215,13 @@ class ActiveSet:
         variance[rows] /= left
         return mean, variance
 
+    def worth(self) -> np.ndarray:
+        """How far each active row's site moves the posterior, (S,): KL(with it || without it), in nats."""
+        mean, variance = self.without_own_site()
+        rows, m, v = self.rows, mean[self.rows], variance[self.rows]
+        shrink = self.variance[rows] / v
+        return 0.5 * (shrink - 1.0 - np.log(shrink) + (self.mean[rows] - m) ** 2 / v).sum(axis=1)
+
     def sites(self) -> Chosen:
         """What was chosen so far."""
         S = self.size

@@ -33,6 +33,8 @@ class IVM:
         "vb" for more than two classes under a shared kernel, else "adf".
     block_size : int
         Rows taken up by one matrix product (``selection.Selector``); 1 is the algorithm as published.
+    n_exchanges : int
+        After selection, how often at most the active row that is missed least makes room for the most informative one.
     refine : bool
         After selection, whether the sites are made to agree with each other: expectation propagation (or variational
         Bayes, for "vb") over the active rows.
@@ -45,6 +47,7 @@ class IVM:
     criterion: str = "auto"
     update: str = "auto"
     block_size: int = 1
+    n_exchanges: int = 0
     refine: bool = True
     dtype: str = "float64"
     learner: Engine = field(default_factory=EP)
@@ -77,8 +80,12 @@ class IVM:
 
     def empty(self, kernel: Kernel, X: np.ndarray, n_latent: int, selector: Selector) -> ActiveSet:
         """No row active yet."""
-        shared = n_latent == 1 or (selector.update == "vb" and not isinstance(kernel, PerClass))
+        shared = self.n_groups(kernel, n_latent, selector) == 1
         return ActiveSet(kernel, X, n_latent, min(self.n_active, len(X)), shared, np.dtype(self.dtype).type)
+
+    def n_groups(self, kernel: Kernel, n_latent: int, selector: Selector) -> int:
+        """How many groups of latent functions with the same covariances there are."""
+        return 1 if selector.update == "vb" and not isinstance(kernel, PerClass) else n_latent
 
     def select(
         self,
@@ -101,6 +108,8 @@ class IVM:
             active.include_all(start.rows[kept], start.precision[kept], start.mean[kept])
         try:
             selector.grow(active, y, likelihood, min(self.n_active, len(y)), rng)
+            if active.size < len(y):
+                selector.exchange(active, y, likelihood, self.n_exchanges, rng)
         except KeyboardInterrupt:
             if not active.size:
                 raise

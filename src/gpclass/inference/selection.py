@@ -19,7 +19,7 @@ present z from below, and only rows whose bound reaches under the smallest z kno
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from scipy.special import ndtri_exp
 
 from .. import cone, linalg
 from .._numba import jit, over_rows
-from .._progress import task
+from .._progress import task, track
 from ..likelihoods import Likelihood, MultinomialProbit
 from .active_set import ActiveSet
 
@@ -94,16 +94,40 @@ class Selector:
         with threads, task("active rows", n_active - active.size) as steps:
             while active.size < n_active:
                 if self.block_size == 1:
-                    row = judge.best()
-                    moments = self.moments(likelihood, y[[row]], active.mean[[row]], active.variance[[row]])
-                    precision, mean = moments.sites(active.mean[[row]], active.variance[[row]])
-                    active.include(row, precision[0], mean[0])
+                    self._include(active, y, likelihood, judge.best())
                 else:
                     pool = judge.best_of_all(_POOL * self.block_size)
                     wanted = min(self.block_size, n_active - active.size, len(pool))
                     active.include_block(*self._from_pool(active, y, likelihood, pool, wanted, rng))
                 if steps.step():
                     return
+
+    def exchange(
+        self,
+        active: ActiveSet,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        n_exchanges: int,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        """Take out the active row that is missed least and include the best one instead, until that is the same row.
+
+        Early choices were made in ignorance (LPJ05 section 3.5). What a row is worth now is KL(with it || without it).
+        """
+        judge = _judge(replace(self, block_size=1), active, y, likelihood, rng)
+        for _ in track(range(n_exchanges), "exchanges"):
+            position = int(np.argmin(active.worth()))
+            row = active.rows[position]
+            active.remove(position)
+            best = judge.best()
+            self._include(active, y, likelihood, best)
+            if best == row:
+                return
+
+    def _include(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood, row: int) -> None:
+        mean, variance = active.mean[[row]], active.variance[[row]]
+        precision, site_mean = self.moments(likelihood, y[[row]], mean, variance).sites(mean, variance)
+        active.include(row, precision[0], site_mean[0])
 
     def moments(self, likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> Moments:
         """What including each of some rows would do, from their beliefs (n, C), (n, G)."""
