@@ -137,8 +137,9 @@ def half_solve_in_place(L: np.ndarray, B: np.ndarray) -> None:
 
 
 def gram(V: np.ndarray) -> np.ndarray:
-    """V' V, at half the cost of a general product."""
-    upper = blas.dsyrk(1.0, V.T if V.flags.c_contiguous else V, trans=0 if V.flags.c_contiguous else 1)
+    """V' V, at half the cost of a general product, in the precision of V."""
+    rank_k_update = blas.ssyrk if V.dtype == np.float32 else blas.dsyrk
+    upper = rank_k_update(1.0, V.T if V.flags.c_contiguous else V, trans=0 if V.flags.c_contiguous else 1)
     return upper + np.triu(upper, 1).T
 
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpclass import GPClassifier, _arviz, _estimator, posteriors
-from gpclass.classifier import LIKELIHOODS, best_engine
+from gpclass._classifying import LIKELIHOODS, best_engine
 from gpclass.datasets import make_rings
 from gpclass.hyper import Evidence
 from gpclass.inference import EP, VB, Gibbs, Laplace

@@ -37,6 +37,14 @@ class Kernel(Parameterised):
         """Prior variances k(x, x) of the rows of X."""
         raise NotImplementedError
 
+    def diag_pullback(self, X: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """d sum(g * diag(X)) / d theta, through small matrices of which only the diagonals count."""
+        total = np.zeros(self.theta.size)
+        for start in range(0, len(X), 32):
+            rows = slice(start, start + 32)
+            total += self.vjp(X[rows])[1](np.diag(g[rows]))
+        return total
+
     def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
         """A copy with every shape settled for these training rows: ARD vectors, columns, classes."""
         children = [child.bind(X, n_latent, feature_names) for child in self.children]

@@ -1,0 +1,213 @@
+"""Expectation propagation through inducing rows: every row has a site, every class an S x S matrix.
+
+With site precisions tau and locations nu of one class (``ep``), e = 1 / (1 + D tau), Lambda = tau e and B = I + V
+Lambda V', beliefs about w are N(B^-1 V (e nu), B^-1) and about row n
+
+    mean = D e nu + e v' w,   variance = D e + e^2 v' B^-1 v.
+
+A sweep is one pass over blocks of rows: cavities and new sites of a block from the B of the last sweep, and the
+block's share of the next B from those sites.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import linalg
+from .._progress import track
+from ..likelihoods import Likelihood
+from .base import Info
+from .ep import Sites
+from .inducing import Block, Features, SparseFit, weighted_gram
+
+#: Site precisions stay above this fraction of the prior precision.
+_FLOOR = 1e-10
+
+
+@dataclass(frozen=True)
+class SparseEP:
+    """Expectation propagation with inducing rows, sites independent between classes.
+
+    Parameters
+    ----------
+    damping : float in (0, 1]
+        Share of the way to the matching site that a sweep goes.
+    tol : float
+        Stop when no cavity mean moves by more than this, in units of its own spread and the unit noise.
+    max_iter : int
+        Limit on sweeps.
+    """
+
+    damping: float = 0.8
+    tol: float = 1e-2
+    max_iter: int = 30
+
+    def __call__(
+        self,
+        features: Features,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        n_latent: int,
+        init: Sites | None = None,
+        gradient: bool = False,
+    ) -> SparseFit:
+        run = _Run(features, y, likelihood, n_latent, init)
+        trace, converged = [], False
+        for _ in track(range(self.max_iter), "EP sweeps"):
+            before = run.cavity_mean.copy()
+            log_evidence, unrest = run.sweep(self.damping)
+            trace.append(log_evidence)
+            moved = np.max(np.abs(run.cavity_mean - before) / np.sqrt(1.0 + run.cavity_variance))
+            if len(trace) > 1 and max(moved, unrest) < self.tol:
+                converged = True
+                break
+        log_evidence, _ = run.sweep(0.0)
+        trace.append(log_evidence)
+        slope = run.gradient() if gradient else None
+        return SparseFit(
+            run.w,
+            run.R,
+            log_evidence,
+            log_evidence,
+            Info(len(trace) - 1, converged, tuple(trace), run.n_skipped),
+            run.sites,
+            (run.cavity_mean, run.cavity_variance),
+            slope,
+        )
+
+
+class _Run:
+    """The state of one call: sites (n, C), and per class R'R = B^-1 and w = B^-1 V (e nu)."""
+
+    def __init__(self, features: Features, y: np.ndarray, likelihood: Likelihood, C: int, init: Any) -> None:
+        self.features, self.y, self.likelihood = features, y, likelihood
+        n, S = len(features), len(features.Z)
+        self.cavity_mean, self.cavity_variance = np.zeros((n, C)), np.ones((n, C))
+        self.n_skipped = 0
+        self.tau, self.nu = np.zeros((n, C)), np.zeros((n, C))
+        self.R = np.broadcast_to(np.eye(S), (C, S, S)).copy()
+        self.w, self.log_det = np.zeros((S, C)), np.zeros(C)
+        if isinstance(init, Sites) and init.precision.shape == (n, C):
+            self.tau[:], self.nu[:] = init
+            totals = self._no_totals()
+            for block in features:
+                self._add(block, *totals)
+            self._settle(*totals)
+
+    @property
+    def sites(self) -> Sites:
+        return Sites(self.tau, self.nu)
+
+    def sweep(self, damping: float) -> tuple[float, float]:
+        """One pass; the log evidence before it, and how far sites were from matching their moments, in units of the
+        posterior spread. With ``damping`` 0 nothing moves."""
+        log_evidence, unrest = -0.5 * float(self.log_det.sum()), 0.0
+        totals = self._no_totals()
+        for block in self.features:
+            value, missed = self._visit(block, damping)
+            log_evidence, unrest = log_evidence + value, max(unrest, missed)
+            if damping:
+                self._add(block, *totals)
+        if damping:
+            self._settle(*totals)
+        return log_evidence, unrest
+
+    def _visit(self, block: Block, damping: float) -> tuple[float, float]:
+        """Cavities and new sites of a block; its share of the log evidence, and how far its sites were off."""
+        rows, V, D = block
+        tau, nu, D = self.tau[rows], self.nu[rows], D[:, None]
+        e = 1.0 / (1.0 + D * tau)
+        mean = D * e * nu + e * (V.T @ self.w.astype(V.dtype))
+        variance = np.maximum(D * e + e**2 * self._spread(V), 1e-14)
+        precision = 1.0 / variance - tau
+        broken = precision <= 1e-12 / variance
+        cavity_variance = 1.0 / np.where(broken, 1.0 / variance, precision)
+        cavity_mean = np.where(broken, mean, cavity_variance * (mean / variance - nu))
+        log_z, first, second = self.likelihood.tilted(self.y[rows], cavity_mean, cavity_variance)
+        # log Z_EP in natural parameters, as in ``ep``; |I + T^1/2 K T^1/2| = prod (1 + D tau) |B|.
+        location = cavity_mean / cavity_variance
+        quadratic = np.vdot(nu, mean) - np.sum(variance * nu**2)
+        quadratic += np.sum(variance * location * (tau * cavity_variance * location - 2.0 * nu))
+        spread = np.sum(np.log1p(tau * cavity_variance)) + np.sum(np.log(e))
+        value = float(log_z.sum() + 0.5 * (quadratic + spread))
+        self.cavity_mean[rows], self.cavity_variance[rows] = cavity_mean, cavity_variance
+        # Moments mean + v first and v + v^2 second, written as a site; a broken cavity keeps the one it has.
+        shrink = np.maximum(1.0 + cavity_variance * second, 1e-10)
+        floor = _FLOOR / variance
+        new_tau, new_nu = -second / shrink, (first - second * cavity_mean) / shrink
+        flat = new_tau < floor
+        new_tau, new_nu = np.where(flat, floor, new_tau), np.where(flat, first, new_nu)
+        keep = broken | ~np.isfinite(new_tau) | ~np.isfinite(new_nu)
+        self.n_skipped += int(np.count_nonzero(keep))
+        by_tau, by_nu = np.where(keep, 0.0, new_tau - tau), np.where(keep, 0.0, new_nu - nu)
+        self.tau[rows] = tau + damping * by_tau
+        self.nu[rows] = nu + damping * by_nu
+        return value, float(max(np.max(np.abs(by_tau) * variance), np.max(np.abs(by_nu) * np.sqrt(variance))))
+
+    def _spread(self, V: np.ndarray) -> np.ndarray:
+        """v' B^-1 v for every row and class, (b, C)."""
+        out = np.empty((V.shape[1], len(self.R)))
+        for c, R in enumerate(self.R):
+            half = R.astype(V.dtype) @ V
+            out[:, c] = np.einsum("sn,sn->n", half, half)
+        return out
+
+    def _no_totals(self) -> tuple[np.ndarray, np.ndarray]:
+        S, C = self.w.shape
+        return np.broadcast_to(np.eye(S), (C, S, S)).copy(), np.zeros((S, C))
+
+    def _add(self, block: Block, B: np.ndarray, location: np.ndarray) -> None:
+        """A block's share of B and of V (e nu)."""
+        rows, V, D = block
+        e = 1.0 / (1.0 + D[:, None] * self.tau[rows])
+        weight = self.tau[rows] * e
+        for c in range(len(B)):
+            B[c] += weighted_gram(V, weight[:, c])
+        location += V @ (e * self.nu[rows]).astype(V.dtype)
+
+    def _settle(self, B: np.ndarray, location: np.ndarray) -> None:
+        """B = L L', R = L^-1."""
+        for c in range(len(B)):
+            L = linalg.cholesky(B[c])
+            self.R[c] = linalg.inverse_factor(L)
+            self.w[:, c] = self.R[c].T @ (self.R[c] @ location[:, c])
+            self.log_det[c] = linalg.log_det(L)
+
+    def gradient(self) -> np.ndarray:
+        """d log Z_EP / d theta of the kernel and of the likelihood; the sites drop out at the fixed point.
+
+        In the prior covariance K = V'V + D of all rows the slope of a class is G = (alpha alpha' - (K + T^-1)^-1) / 2,
+        with alpha = e nu - Lambda V' w and (K + T^-1)^-1 = Lambda - Lambda V' B^-1 V Lambda. Its diagonal g meets
+        k_nn alone, since D makes up for whatever V'V changes there; the rest meets Q = K_fu K_uu^-1 K_uf. With
+        A = K_uu^-1 K_uf = L^-T V that is 2 H on K_fu and -A H on K_uu, where H = (G - diag g) A' and
+
+            H = [1/2 sum_c alpha_c (V alpha_c)' - 1/2 sum_c Lambda_c V' B_c^-1 - diag(sum_c g_c) V'] L^-1.
+        """
+        features, kernel = self.features, self.features.kernel
+        along = np.zeros_like(self.w)  # V alpha
+        for block in features:
+            along += block.V @ self._alpha(block)
+        total, inner = np.zeros(kernel.theta.size), np.zeros((len(self.w),) * 2)
+        inverse_factor = linalg.inverse_factor(features.chol)
+        for (rows, X), block in zip(features.rows.blocks(), features, strict=True):
+            V, alpha = np.asarray(block.V, float), self._alpha(block)
+            weight = self.tau[rows] / (1.0 + block.D[:, None] * self.tau[rows])
+            own = 0.5 * (alpha**2 - weight + weight**2 * self._spread(V)).sum(axis=1)
+            H = 0.5 * alpha @ along.T - own[:, None] * V.T
+            for c, R in enumerate(self.R):
+                H -= 0.5 * weight[:, c, None] * ((R @ V).T @ R)
+            H = H @ inverse_factor
+            total += kernel.vjp(X, features.Z)[1](2.0 * H) + kernel.diag_pullback(X, own)
+            inner += inverse_factor.T @ (V @ H)
+        total -= kernel.vjp(features.Z, features.Z)[1](inner)
+        by_noise = self.likelihood.tilted_gradient(self.y, self.cavity_mean, self.cavity_variance)
+        return np.concatenate([total, by_noise])
+
+    def _alpha(self, block: Block) -> np.ndarray:
+        """K^-1 mean of a block's rows."""
+        rows, V, D = block
+        e = 1.0 / (1.0 + D[:, None] * self.tau[rows])
+        return e * self.nu[rows] - self.tau[rows] * e * (V.T @ self.w)
