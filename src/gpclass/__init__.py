@@ -4,7 +4,16 @@ from .classifier import GPClassifier
 from .comparison import compare
 from .ivm import IVMClassifier, IVMRegressor
 from .regressor import GPRegressor
+from .sparse import SparseGPClassifier
 
 __version__ = "0.1.0"
 
-__all__ = ["GPClassifier", "GPRegressor", "IVMClassifier", "IVMRegressor", "__version__", "compare"]
+__all__ = [
+    "GPClassifier",
+    "GPRegressor",
+    "IVMClassifier",
+    "IVMRegressor",
+    "SparseGPClassifier",
+    "__version__",
+    "compare",
+]

@@ -162,19 +162,30 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         """The default kernel but for its amplitude, for standardised inputs."""
         return RBF(length_scale)
 
-    def _settle_scale(self, X: np.ndarray, weights: np.ndarray | None) -> None:
-        """Means and standard deviations of the inputs, or 0 and 1 when they are to be taken as they come."""
+    def _settle_scale(
+        self,
+        X: np.ndarray,
+        weights: np.ndarray | None,
+        moments: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        """Means and standard deviations of the inputs (from ``moments``, means and variances, where X is not all), or 0
+        and 1 when they are to be taken as they come."""
         if self.standardize not in ("auto", True, False):
             raise ValueError(f"standardize must be 'auto', True or False, got {self.standardize!r}")
         wanted = self.kernel is None if self.standardize == "auto" else self.standardize
         if wanted and isinstance(self.kernel, Kernel) and self.kernel.pairwise:
             raise ValueError("standardize=True makes no sense for a Precomputed kernel: X holds covariances")
-        self.input_mean_ = np.average(X, axis=0, weights=weights) if wanted else np.zeros(X.shape[1])
-        variance = np.average((X - self.input_mean_) ** 2, axis=0, weights=weights)
-        spread = np.sqrt(variance) if wanted else np.ones(X.shape[1])
+        if not wanted:
+            self.input_mean_, self.input_scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+            return
+        if moments is None:
+            mean = np.average(X, axis=0, weights=weights)
+            moments = mean, np.average((X - mean) ** 2, axis=0, weights=weights)
+        self.input_mean_, variance = moments
+        spread = np.sqrt(variance)
         # A constant column says nothing: an infinite scale takes it out, whatever it holds at prediction.
         constant = spread <= 1e-12 * np.abs(self.input_mean_)
-        if wanted and np.all(constant):
+        if np.all(constant):
             raise ValueError(
                 f"expected at least one column that varies, got {X.shape[1]} constant column(s) over {len(X)} rows"
             )
@@ -182,6 +193,10 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return (X - self.input_mean_) / self.input_scale_
+
+    def _unscaled(self, rows: np.ndarray) -> np.ndarray:
+        """Rows in the units of X; columns that were constant have that constant."""
+        return rows * np.where(np.isinf(self.input_scale_), 0.0, self.input_scale_) + self.input_mean_
 
     def _learn(
         self,
@@ -233,6 +248,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         engine: Engine,
         n_latent: int,
         weights: np.ndarray | None = None,
+        moments: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Model:
         """Everything but theta: rows in the kernel's units, the kernel's shapes settled, settings checked."""
         whole = isinstance(self.n_restarts, (int, np.integer)) and not isinstance(self.n_restarts, bool)
@@ -240,7 +256,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"n_restarts must be a whole number >= 0, got {self.n_restarts!r}")
         if hasattr(engine, "check"):
             engine.check(likelihood)
-        self._settle_scale(X, weights)
+        self._settle_scale(X, weights, moments)
         X = self._scaled(X)
         names = getattr(self, "feature_names_in_", None)
         kernel = self._start_kernel(X.shape[1]).bind(X, n_latent, names)

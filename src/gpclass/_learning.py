@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._progress import quiet, track
 from .hyper import HMC, NUTS, Alternating, Evidence, Fixed, Importance, Learned, LeaveOneOut, Metropolis, Model, Samples
-from .inference.base import Fit
 from .kernels import Scaled
 from .likelihoods import Likelihood
 from .priors import Normal
@@ -33,7 +32,7 @@ class Fitted(NamedTuple):
     """One fit, its share in predictions, and the likelihood it was made with."""
 
     weight: float
-    fit: Fit
+    fit: Any
     likelihood: Likelihood
 
 

@@ -71,8 +71,7 @@ class IVMEstimator(GPEstimator):
     def active_rows_(self) -> np.ndarray:
         """The rows kept, (S, n_features), in the units of X."""
         check_is_fitted(self)
-        scale = np.where(np.isinf(self.input_scale_), 0.0, self.input_scale_)
-        return self.posterior_.X * scale + self.input_mean_
+        return self._unscaled(self.posterior_.X)
 
     def _taken_up(self, X: np.ndarray) -> Chosen | None:
         """With ``warm_start``, the active rows of the last fit, if these are the same data."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import OptimizeResult, minimize
 
 from .. import linalg
@@ -22,6 +23,9 @@ from .._progress import task
 from ..likelihoods import Likelihood
 from .base import Info, require
 from .inducing import Features, SparseFit, weighted_gram
+
+#: Steps before the curvature is looked at.
+_FIRST_STEPS = 10
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class SparseVB:
         Limit on steps of the search.
     """
 
-    tol: float = 1e-3
+    tol: float = 1e-2
     max_iter: int = 500
 
     needs: ClassVar = ("augment",)
@@ -53,18 +57,39 @@ class SparseVB:
         require(self, likelihood)
         if gradient:
             raise TypeError("SparseVB has no gradient of an evidence; learn with SparseEP")
-        n, S = len(features), len(features.Z)
-        noise = likelihood.auxiliary_noise(n)
-        B = np.eye(S)
-        for block in features:
-            B += weighted_gram(block.V, 1.0 / (noise[block.rows] + block.D))
-        L = linalg.cholesky(B)
-        R = linalg.inverse_factor(L)
-        start = L.T @ init if isinstance(init, np.ndarray) and init.shape == (S, n_latent) else np.zeros((S, n_latent))
-        heights = []
+        S = len(features.Z)
+        noise = likelihood.auxiliary_noise(len(features))
+        R, log_det = _factor(features, 1.0 / noise, integrated=True)
+        fits = isinstance(init, np.ndarray) and init.shape == (S, n_latent)
+        w = init if fits else np.zeros((S, n_latent))
+        heights: list[float] = []
+        with task("search") as search:
+            # Where labels are certain the curvature is far below its bound: once it is roughly known, it makes better
+            # units.
+            w, converged = self._climb(features, y, likelihood, w, R, _FIRST_STEPS, search, heights)
+            if not converged:
+                curvature = _slopes(features, y, likelihood, w)[1].mean(axis=1)
+                units, _ = _factor(features, curvature, integrated=False)
+                w, converged = self._climb(features, y, likelihood, w, units, self.max_iter, search, heights)
+        bounds = tuple(J - 0.5 * n_latent * log_det for J in heights)
+        loo = _leave_one_out(features, y, likelihood, w, R, noise)
+        return SparseFit(w, R[None], bounds[-1], bounds[-1], Info(len(heights), converged, bounds), w, loo)
+
+    def _climb(
+        self,
+        features: Features,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        w: np.ndarray,
+        R: np.ndarray,
+        max_iter: int,
+        search: Any,
+        heights: list[float],
+    ) -> tuple[np.ndarray, bool]:
+        """L-BFGS from w in the units z = R^-T w; where it got, and whether that is the top."""
 
         def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
-            w = R.T @ z.reshape(S, n_latent)
+            w = R.T @ z.reshape(shape)
             J, slope = -0.5 * float(np.vdot(w, w)), -w
             for rows, V, D in features:
                 m = V.T @ w.astype(V.dtype)
@@ -73,21 +98,37 @@ class SparseVB:
                 slope = slope + V @ first.astype(V.dtype)
             return -J, -(R @ slope).ravel()
 
-        with task("search") as search:
+        def tell(intermediate_result: OptimizeResult) -> None:
+            heights.append(-float(intermediate_result.fun))
+            if search.step(f"objective {heights[-1]:.2f}"):
+                raise StopIteration
 
-            def tell(intermediate_result: OptimizeResult) -> None:
-                heights.append(-float(intermediate_result.fun))
-                if search.step(f"objective {heights[-1]:.2f}"):
-                    raise StopIteration
+        shape = w.shape
+        start = solve_triangular(R, w, lower=True, trans="T", check_finite=False)
+        options = {"maxiter": max_iter, "gtol": self.tol, "ftol": 0.0, "maxcor": 20}
+        found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options=options, callback=tell)
+        heights.append(-float(found.fun))
+        return R.T @ found.x.reshape(shape), bool(np.max(np.abs(found.jac)) <= self.tol)
 
-            options = {"maxiter": self.max_iter, "gtol": self.tol, "ftol": 0.0, "maxcor": 20}
-            found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options=options, callback=tell)
-        w = R.T @ found.x.reshape(S, n_latent)
-        converged = bool(np.max(np.abs(found.jac)) <= self.tol)
-        log_det = n_latent * float(linalg.log_det(L))
-        bounds = tuple(J - 0.5 * log_det for J in (*heights, -float(found.fun)))
-        loo = _leave_one_out(features, y, likelihood, w, R, noise)
-        return SparseFit(w, R[None], bounds[-1], bounds[-1], Info(int(found.nit), converged, bounds), w, loo)
+
+def _factor(features: Features, precision: np.ndarray, *, integrated: bool) -> tuple[np.ndarray, float]:
+    """R = L^-1 and log |B| of B = I + V diag(precision) V' = L L'; ``integrated`` adds D to the noise."""
+    B = np.eye(len(features.Z))
+    for rows, V, D in features:
+        own = precision[rows]
+        B += weighted_gram(V, own / (1.0 + D * own) if integrated else own)
+    L = linalg.cholesky(B)
+    return linalg.inverse_factor(L), float(linalg.log_det(L))
+
+
+def _slopes(features: Features, y: np.ndarray, likelihood: Likelihood, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes and curvatures (n, C) of log E p(y | f) in v' w."""
+    slope, curvature = np.empty((2, len(features), w.shape[1]))
+    for rows, V, D in features:
+        m = V.T @ w.astype(V.dtype)
+        _, slope[rows], second = likelihood.tilted(y[rows], m, np.broadcast_to(D[:, None], m.shape))
+        curvature[rows] = np.maximum(-second, 0.0)
+    return slope, curvature
 
 
 def _leave_one_out(
@@ -98,16 +139,9 @@ def _leave_one_out(
     A label that is taken out, with slope p and curvature W at the mode, moves the row's mean by -a p / (1 - W a), a =
     v' (I + V diag(W) V')^-1 v; classes are taken one by one.
     """
-    (S, C), n = w.shape, len(features)
-    slope, curvature = np.empty((2, n, C))
-    B = np.broadcast_to(np.eye(S), (C, S, S)).copy()
-    for rows, V, D in features:
-        m = V.T @ w.astype(V.dtype)
-        _, first, second = likelihood.tilted(y[rows], m, np.broadcast_to(D[:, None], m.shape))
-        slope[rows], curvature[rows] = first, np.maximum(-second, 0.0)
-        for c in range(C):
-            B[c] += weighted_gram(V, curvature[rows][:, c])
-    factors = [linalg.inverse_factor(linalg.cholesky(own)) for own in B]
+    n, C = len(features), w.shape[1]
+    slope, curvature = _slopes(features, y, likelihood, w)
+    factors = [_factor(features, curvature[:, c], integrated=False)[0] for c in range(C)]
     mean, variance = np.empty((2, n, C))
     for rows, V, D in features:
         m = V.T @ w.astype(V.dtype)
