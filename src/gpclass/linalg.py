@@ -143,6 +143,13 @@ def gram(V: np.ndarray) -> np.ndarray:
     return upper + np.triu(upper, 1).T
 
 
+def column_norms(R: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """|R v|^2 for every column v of V, R lower triangular in C order, in the precision of V."""
+    multiply = blas.strmm if V.dtype == np.float32 else blas.dtrmm
+    half = multiply(1.0, R.T, V.T, side=1)  # (R V)' = V' R', in LAPACK's order
+    return np.einsum("ns,ns->n", half, half)
+
+
 def inverse(L: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """(L L')^-1 as a full symmetric matrix; into ``out``, which has LAPACK's order, where that is given."""
     if L.ndim == 3:

@@ -82,6 +82,9 @@ class SparseGPClassifier(LabelPredictor, GPEstimator):
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : "ep", "vb", ``SparseEP(...)`` or ``SparseVB(...)``, default="ep"
         Expectation propagation, or variational Bayes, whose cost hardly grows with the number of classes.
+    prior : "dtc" or "fitc", default="dtc"
+        Whether the part of a row's latent value that the inducing rows cannot explain is left out where its label is
+        heard ("dtc"), or is noise on it ("fitc"). "fitc" is the proper model; "dtc" learns more from few inducing rows.
     hyper : str or an object of ``gpclass.hyper``, default="evidence"
         "evidence" learns kernel parameters from at most 350 rows; ``Evidence(max_rows=None)`` from all (at most 20000),
         through the inducing rows. "loo" and "fixed" as for ``GPClassifier``.
@@ -118,6 +121,7 @@ n_features_in_
         inducing: Any = "ivm",
         likelihood: Any = None,
         inference: Any = "ep",
+        prior: str = "dtc",
         hyper: Any = "evidence",
         calibration: str | None = "loo",
         dtype: str = "float64",
@@ -132,6 +136,7 @@ n_features_in_
         self.inducing = inducing
         self.likelihood = likelihood
         self.inference = inference
+        self.prior = prior
         self.hyper = hyper
         self.calibration = calibration
         self.dtype = dtype
@@ -159,7 +164,7 @@ n_features_in_
             model = self._sample_model(source, labels, likelihood, engine, n_latent, rng)
             self._learn_theta(model, self._hyper(), engine, rng)
             Z = self._choose_inducing(model, self.kernel_, self.likelihood_, rng)
-            features = Features(self.kernel_, Z, ScaledRows(source, self._scaled), self.dtype)
+            features = Features(self.kernel_, Z, ScaledRows(source, self._scaled), self.prior, self.dtype)
             fit: SparseFit = engine(features, labels, self.likelihood_, n_latent)
             self._warn_about(engine, fit)  # type: ignore[arg-type]
             self.info_, self.n_iter_ = fit.info, fit.info.n_iter

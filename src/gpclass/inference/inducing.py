@@ -1,8 +1,11 @@
-"""Gaussian processes through S inducing rows, with every row's label heard (FITC; Csato and Opper, Snelson).
+"""Gaussian processes through S inducing rows, with every row's label heard.
 
 Given the latent values u at the inducing rows, latent values at different rows are taken as independent: f_n = v_n' w +
-noise of variance D_n, with w = L^-1 u ~ N(0, I), L L' = K_uu, v_n = L^-1 k_un and D_n = k_nn - |v_n|^2. Marginal prior
-variances stay exact; where the inducing rows are all rows, so is everything else. White noise is part of D, not of u.
+noise of variance D_n, with w = L^-1 u ~ N(0, I), L L' = K_uu, v_n = L^-1 k_un and D_n = k_nn - |v_n|^2. That is the
+prior called FITC: marginal variances are exact, and where the inducing rows are all rows, so is everything else. Where
+they are few, D is most of the variance, and labels seen through so much noise teach w little; the prior called DTC
+leaves D out where labels are heard, and brings it back where rows are predicted. White noise is part of D under both,
+not of u.
 
 Work over the rows is sums over blocks of rows of S x S and S x C pieces. Nothing of size n x S need ever exist, though
 where it fits into ``CACHE_BYTES`` it is kept, because every pass needs it.
@@ -23,6 +26,7 @@ from .base import Info
 CACHE_BYTES = 2 * 2**30
 #: Rows of a block.
 BLOCK_ROWS = 2048
+PRIORS = ("dtc", "fitc")
 
 
 class Rows(Protocol):
@@ -48,22 +52,28 @@ class ArrayRows:
 
 
 class Block(NamedTuple):
-    """Some rows: which, V (S, b) and D (b,)."""
+    """Some rows: which, V (S, b), the part of D (b,) that labels are heard through, and the rest of it (b,)."""
 
     rows: slice
     V: np.ndarray
     D: np.ndarray
+    rest: np.ndarray
 
 
 class Features:
-    """v_n and D_n of all rows, block by block, kept where memory allows; ``dtype`` is that of V."""
+    """v_n and D_n of all rows, block by block, kept where memory allows; ``prior`` is "dtc" or "fitc", ``dtype`` that
+    of V."""
 
-    def __init__(self, kernel: Kernel, Z: np.ndarray, rows: Rows, dtype: Any = np.float64) -> None:
+    def __init__(self, kernel: Kernel, Z: np.ndarray, rows: Rows, prior: str = "fitc", dtype: Any = np.float64) -> None:
+        if prior not in PRIORS:
+            raise ValueError(f"prior must be one of {list(PRIORS)}, got {prior!r}")
         if isinstance(kernel, PerClass):
             raise TypeError("inducing rows need one kernel for all classes, got a PerClass kernel")
         self.kernel, self.Z, self.rows, self.dtype = kernel, Z, rows, np.dtype(dtype)
         # K(Z, Z) as between different rows: white noise belongs to D.
-        self.chol = linalg.cholesky(kernel(Z, Z))
+        between = kernel(Z, Z)
+        self.chol = linalg.cholesky(between)
+        self.prior, self.white = prior, max(float(kernel.diag(Z[:1])[0] - between[0, 0]), 0.0)
         self._inverse = linalg.inverse_factor(self.chol)
         self._kept: list[Block] | None = [] if len(rows) * len(Z) * self.dtype.itemsize <= CACHE_BYTES else None
         self._complete = False
@@ -85,10 +95,15 @@ class Features:
         if self._kept is not None:
             self._kept, self._complete = kept, True
 
+    def rest(self) -> np.ndarray:
+        """The part of D (n,) that labels are not heard through."""
+        return np.concatenate([block.rest for block in self])
+
     def block(self, rows: slice, X: np.ndarray) -> Block:
         V = self._inverse @ self.kernel(self.Z, X)
         D = np.maximum(self.kernel.diag(X) - np.einsum("sn,sn->n", V, V), 0.0)
-        return Block(rows, np.asarray(V, self.dtype), D)
+        heard = D if self.prior == "fitc" else np.minimum(D, self.white)
+        return Block(rows, np.asarray(V, self.dtype), heard, D - heard)
 
 
 class SparseFit(NamedTuple):

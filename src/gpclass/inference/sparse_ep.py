@@ -76,7 +76,7 @@ class SparseEP:
             log_evidence,
             Info(len(trace) - 1, converged, tuple(trace), run.n_skipped),
             run.sites,
-            (run.cavity_mean, run.cavity_variance),
+            (run.cavity_mean, run.cavity_variance + features.rest()[:, None]),
             slope,
         )
 
@@ -91,6 +91,7 @@ class _Run:
         self.n_skipped = 0
         self.tau, self.nu = np.zeros((n, C)), np.zeros((n, C))
         self.R = np.broadcast_to(np.eye(S), (C, S, S)).copy()
+        self._narrow = self.R.astype(features.dtype, copy=False)  # R in the precision of V
         self.w, self.log_det = np.zeros((S, C)), np.zeros(C)
         if isinstance(init, Sites) and init.precision.shape == (n, C):
             self.tau[:], self.nu[:] = init
@@ -117,7 +118,7 @@ class _Run:
 
     def _visit(self, block: Block, damping: float) -> float:
         """Cavities and new sites of a block; its share of the log evidence."""
-        rows, V, D = block
+        rows, V, D, _ = block
         tau, nu, D = self.tau[rows], self.nu[rows], D[:, None]
         e = 1.0 / (1.0 + D * tau)
         mean = D * e * nu + e * (V.T @ self.w.astype(V.dtype))
@@ -148,11 +149,9 @@ class _Run:
 
     def _spread(self, V: np.ndarray) -> np.ndarray:
         """v' B^-1 v for every row and class, (b, C)."""
-        out = np.empty((V.shape[1], len(self.R)))
-        for c, R in enumerate(self.R):
-            half = R.astype(V.dtype) @ V
-            out[:, c] = np.einsum("sn,sn->n", half, half)
-        return out
+        R = self.R if V.dtype == self.R.dtype else self._narrow
+        norms = linalg.for_each_class(lambda c: linalg.column_norms(R[c], V), len(R), len(V))
+        return np.stack(norms, axis=1).astype(float)
 
     def _no_totals(self) -> tuple[np.ndarray, np.ndarray]:
         S, C = self.w.shape
@@ -160,20 +159,27 @@ class _Run:
 
     def _add(self, block: Block, B: np.ndarray, location: np.ndarray) -> None:
         """A block's share of B and of V (e nu)."""
-        rows, V, D = block
+        rows, V, D, _ = block
         e = 1.0 / (1.0 + D[:, None] * self.tau[rows])
         weight = self.tau[rows] * e
-        for c in range(len(B)):
+
+        def one(c: int) -> None:
             B[c] += weighted_gram(V, weight[:, c])
+
+        linalg.for_each_class(one, len(B), len(V))
         location += V @ (e * self.nu[rows]).astype(V.dtype)
 
     def _settle(self, B: np.ndarray, location: np.ndarray) -> None:
         """B = L L', R = L^-1."""
-        for c in range(len(B)):
+
+        def one(c: int) -> None:
             L = linalg.cholesky(B[c])
             self.R[c] = linalg.inverse_factor(L)
             self.w[:, c] = self.R[c].T @ (self.R[c] @ location[:, c])
             self.log_det[c] = linalg.log_det(L)
+
+        linalg.for_each_class(one, len(B), len(self.w))
+        self._narrow = self.R.astype(self.features.dtype, copy=False)
 
     def gradient(self) -> np.ndarray:
         """d log Z_EP / d theta of the kernel and of the likelihood; the sites drop out at the fixed point.
@@ -207,6 +213,6 @@ class _Run:
 
     def _alpha(self, block: Block) -> np.ndarray:
         """K^-1 mean of a block's rows."""
-        rows, V, D = block
+        rows, V, D, _ = block
         e = 1.0 / (1.0 + D[:, None] * self.tau[rows])
         return e * self.nu[rows] - self.tau[rows] * e * (V.T @ self.w)

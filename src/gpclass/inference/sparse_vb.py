@@ -12,6 +12,7 @@ B, so the search takes L^-1 B L^-T = I as its units, B = L L', and every step co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -91,7 +92,7 @@ class SparseVB:
         def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
             w = R.T @ z.reshape(shape)
             J, slope = -0.5 * float(np.vdot(w, w)), -w
-            for rows, V, D in features:
+            for rows, V, D, _ in features:
                 m = V.T @ w.astype(V.dtype)
                 log_z, first, _ = likelihood.tilted(y[rows], m, np.broadcast_to(D[:, None], m.shape))
                 J += float(log_z.sum())
@@ -114,17 +115,35 @@ class SparseVB:
 def _factor(features: Features, precision: np.ndarray, *, integrated: bool) -> tuple[np.ndarray, float]:
     """R = L^-1 and log |B| of B = I + V diag(precision) V' = L L'; ``integrated`` adds D to the noise."""
     B = np.eye(len(features.Z))
-    for rows, V, D in features:
+    for rows, V, D, _ in features:
         own = precision[rows]
         B += weighted_gram(V, own / (1.0 + D * own) if integrated else own)
     L = linalg.cholesky(B)
     return linalg.inverse_factor(L), float(linalg.log_det(L))
 
 
+def _factors(features: Features, precision: np.ndarray) -> np.ndarray:
+    """L_c^-1 (C, S, S) of I + V diag(precision_c) V' for every class, in the precision of V."""
+    S, C = len(features.Z), precision.shape[1]
+    B = np.broadcast_to(np.eye(S), (C, S, S)).copy()
+    for rows, V, _, _ in features:
+
+        def add(c: int, rows: slice = rows, V: np.ndarray = V) -> None:
+            B[c] += weighted_gram(V, precision[rows, c])
+
+        linalg.for_each_class(add, C, S)
+    found = linalg.for_each_class(lambda c: linalg.inverse_factor(linalg.cholesky(B[c])), C, S)
+    return np.stack(found).astype(features.dtype)
+
+
+def _norms(factors: np.ndarray, V: np.ndarray, c: int) -> np.ndarray:
+    return linalg.column_norms(factors[c], V).astype(float)
+
+
 def _slopes(features: Features, y: np.ndarray, likelihood: Likelihood, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Slopes and curvatures (n, C) of log E p(y | f) in v' w."""
     slope, curvature = np.empty((2, len(features), w.shape[1]))
-    for rows, V, D in features:
+    for rows, V, D, _ in features:
         m = V.T @ w.astype(V.dtype)
         _, slope[rows], second = likelihood.tilted(y[rows], m, np.broadcast_to(D[:, None], m.shape))
         curvature[rows] = np.maximum(-second, 0.0)
@@ -141,16 +160,15 @@ def _leave_one_out(
     """
     n, C = len(features), w.shape[1]
     slope, curvature = _slopes(features, y, likelihood, w)
-    factors = [_factor(features, curvature[:, c], integrated=False)[0] for c in range(C)]
+    factors = _factors(features, curvature)
+    shared = np.ascontiguousarray(R, features.dtype)
     mean, variance = np.empty((2, n, C))
-    for rows, V, D in features:
+    for rows, V, D, rest in features:
         m = V.T @ w.astype(V.dtype)
-        settled = np.einsum("sn,sn->n", half := R.astype(V.dtype) @ V, half)
+        settled = linalg.column_norms(shared, V).astype(float)
         # Without the row's own pseudo-observation of precision 1 / (noise + D).
         without = settled / np.maximum(1.0 - settled / (noise[rows] + D), 1e-10)
-        variance[rows] = (without + D)[:, None]
-        for c, factor in enumerate(factors):
-            half = factor.astype(V.dtype) @ V
-            a = np.einsum("sn,sn->n", half, half)
-            mean[rows, c] = m[:, c] - a * slope[rows, c] / np.maximum(1.0 - curvature[rows, c] * a, 1e-10)
+        variance[rows] = (without + D + rest)[:, None]
+        a = np.stack(linalg.for_each_class(partial(_norms, factors, V), C, len(V)), axis=1)
+        mean[rows] = m - a * slope[rows] / np.maximum(1.0 - curvature[rows] * a, 1e-10)
     return mean, variance
