@@ -3,6 +3,7 @@
 from .classifier import GPClassifier
 from .comparison import compare
 from .ivm import IVMClassifier, IVMRegressor
+from .ordinal import GPOrdinalClassifier
 from .regressor import GPRegressor
 from .sparse import SparseGPClassifier
 
@@ -10,6 +11,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GPClassifier",
+    "GPOrdinalClassifier",
     "GPRegressor",
     "IVMClassifier",
     "IVMRegressor",

@@ -18,10 +18,12 @@ from ._labels import refuse_mixed_labels
 from ._learning import HYPER, Fitted
 from ._regressing import NumberPredictor
 from .calibration import Belief, Calibration, calibrate
+from .hyper import Alternating
 from .hyper.sampler import Sampler
 from .inference import IVM, Exact
 from .inference.active_set import Chosen
 from .inference.base import Engine, Fit, class_matrix
+from .inference.ivm import DEFAULT_SIZE
 from .inference.online import Basis
 from .inference.selection import Selector
 from .kernels import PerClass
@@ -36,10 +38,11 @@ _RECENT = 1000
 class IVMEstimator(GPEstimator):
     """Base of IVMClassifier and IVMRegressor."""
 
-    n_active: int
+    n_active: int | None
     criterion: str
     update: str
     block_size: int
+    n_exchanges: int
     refine: bool
     warm_start: bool
     dtype: str
@@ -49,11 +52,15 @@ class IVMEstimator(GPEstimator):
     _basis: Basis | None = None
 
     def _ivm(self, learner: Engine) -> IVM:
+        update = self.update
+        if update == "auto" and isinstance(choose("hyper", self.hyper, HYPER), Alternating):
+            update = "adf"  # pseudo-observations with unit noise say little of the amplitude
         return IVM(
             n_active=self.n_active,
             criterion=self.criterion,
-            update=self.update,
+            update=update,
             block_size=self.block_size,
+            n_exchanges=self.n_exchanges,
             refine=self.refine,
             dtype=self.dtype,
             learner=learner,
@@ -102,6 +109,10 @@ class IVMEstimator(GPEstimator):
         self.log_evidence_ = 0.0
         return model.X
 
+    @property
+    def _budget(self) -> int:
+        return DEFAULT_SIZE if self.n_active is None else self.n_active
+
     def _absorb(self, X: np.ndarray, y: np.ndarray, n_latent: int) -> tuple[np.ndarray, np.ndarray]:
         """Take in a batch of rows in the kernel's units; what was believed of each before."""
         if isinstance(self.kernel_, PerClass):
@@ -121,7 +132,7 @@ class IVMEstimator(GPEstimator):
         if getattr(self, "sites_", None) is None:
             return Basis(
                 self.kernel_,
-                self.n_active,
+                self._budget,
                 np.zeros((0, X.shape[1])),
                 np.zeros((0, n_latent)),
                 np.zeros((groups, 0, 0)),
@@ -131,7 +142,7 @@ class IVMEstimator(GPEstimator):
         K = self.kernel_(rows)
         halves = [half_solve(class_matrix(weights.chol, g), K) for g in range(groups)]
         Sigma = np.stack([K - half.T @ half for half in halves])
-        return Basis(self.kernel_, self.n_active, rows, K @ weights.alpha, Sigma)
+        return Basis(self.kernel_, self._budget, rows, K @ weights.alpha, Sigma)
 
 
 def fit_ivm(
@@ -145,7 +156,7 @@ def fit_ivm(
 ) -> tuple[Fit, bool]:
     """Learn theta (unless ``start`` says that has been done), choose the active rows, and keep posterior and results;
     the fit, and whether Ctrl-C cut it short."""
-    if ivm.n_active > len(y):
+    if ivm.n_active is not None and ivm.n_active > len(y):
         warnings.warn(f"n_active is {ivm.n_active}, but there are {len(y)} rows: all of them are used", stacklevel=4)
     hyper = _one_theta(estimator)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
@@ -183,7 +194,7 @@ def _one_theta(estimator: Any) -> Any:
 
 def _check_memory(n_rows: int, ivm: IVM, n_groups: int) -> None:
     """Refuse, before starting, a fit whose large arrays cannot fit."""
-    n_active = min(ivm.n_active, n_rows)
+    n_active = ivm.size(n_rows)
     needed = n_groups * n_rows * n_active * np.dtype(ivm.dtype).itemsize
     available = available_memory()
     if available is not None and needed > available:
@@ -203,8 +214,8 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
     ----------
     kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
         As for ``GPClassifier``.
-    n_active : int, default=500
-        Number of rows to keep. Raise it as far as time allows.
+    n_active : int or None, default=None
+        Number of rows to keep; None is 500, or all where there are fewer. Raise it as far as time allows.
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     criterion : "auto", "entropy", "gain", "probability" or "random", default="auto"
@@ -213,11 +224,14 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         for two classes and "probability" for more.
     update : "auto", "adf" or "vb", default="auto"
         How labels enter: "adf" matches moments, with covariances of its own for every class; "vb" takes GR06's
-        pseudo-observation with unit noise, for which all classes share them. "auto" is "adf" for two classes and "vb"
-        for more.
+        pseudo-observation with unit noise, for which all classes share them. "auto" is "adf" for two classes or
+        ``hyper="alternating"``, else "vb".
     block_size : int, default=1
         Rows taken up by one matrix product. With 1 every row is judged anew for every inclusion; 16 is faster on many
         rows and chooses slightly less well.
+    n_exchanges : int, default=0
+        After selection, how often at most the kept row that would be missed least makes room for the most informative
+        of the others. It settles after a few, and rarely changes much.
     refine : bool, default=True
         Whether, after selection, the rows' contributions are made to agree with each other, by expectation propagation
         ("adf") or variational Bayes ("vb").
@@ -227,7 +241,8 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         leaves them alone.
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from predictions of the
-        training labels: of rows that were not kept, and of those kept without their own label.
+        training labels: of rows that were not kept, and of those kept without their own label. Rows that are passed
+        over are the easier ones, so ``loo_proba_`` flatters the model somewhat.
     warm_start : bool, default=False
         Whether ``fit`` on the same data goes on from the rows kept by the last: after raising ``n_active``, or after
         an interrupt (Ctrl-C), which keeps what was chosen so far.
@@ -260,11 +275,12 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         self,
         kernel: Any = None,
         *,
-        n_active: int = 500,
+        n_active: int | None = None,
         likelihood: Any = None,
         criterion: str = "auto",
         update: str = "auto",
         block_size: int = 1,
+        n_exchanges: int = 0,
         refine: bool = True,
         hyper: Any = "evidence",
         calibration: str | None = "loo",
@@ -282,6 +298,7 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         self.criterion = criterion
         self.update = update
         self.block_size = block_size
+        self.n_exchanges = n_exchanges
         self.refine = refine
         self.hyper = hyper
         self.calibration = calibration
@@ -402,13 +419,14 @@ verbose
 
     # Gaussian sites are exact: there is one way to take up a row, and nothing to refine.
     update = "adf"
+    n_exchanges = 0
     refine = False
 
     def __init__(
         self,
         kernel: Any = None,
         *,
-        n_active: int = 500,
+        n_active: int | None = None,
         likelihood: Any = None,
         criterion: str = "entropy",
         block_size: int = 1,

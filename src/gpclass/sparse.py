@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from .hyper.sampler import Sampler
 from .inference import IVM, SparseEP, SparseVB
 from .inference.base import Engine
 from .inference.inducing import ArrayRows, Features, SparseFit
+from .inference.ivm import DEFAULT_SIZE
 from .kernels import Kernel, PerClass
 from .likelihoods import Likelihood
 from .posteriors import InducingPosterior
@@ -73,8 +74,8 @@ class SparseGPClassifier(LabelPredictor, GPEstimator):
     ----------
     kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
         As for ``GPClassifier``; one for all classes.
-    n_inducing : int, default=500
-        Number S of inducing rows.
+    n_inducing : int or None, default=None
+        Number S of inducing rows; None is 500, or all rows where there are fewer.
     inducing : "ivm", "kmeans++", "random", or rows (S, n_features), default="ivm"
         Where they are: the rows that the informative vector machine keeps, rows far from each other, rows at random, or
         any given ones.
@@ -117,7 +118,7 @@ n_features_in_
         self,
         kernel: Any = None,
         *,
-        n_inducing: int = 500,
+        n_inducing: int | None = None,
         inducing: Any = "ivm",
         likelihood: Any = None,
         inference: Any = "ep",
@@ -176,7 +177,7 @@ n_features_in_
         return self
 
     def _source(self, X: Any, y: Any) -> Source:
-        if y is None and (callable(X) or isinstance(X, Sequence)):
+        if y is None and not hasattr(X, "shape"):
             source = from_blocks(X)
         elif isinstance(X, np.memmap):
             source = from_array(X, np.asarray(y))
@@ -232,7 +233,7 @@ n_features_in_
         if self.inducing not in INDUCING:
             raise ValueError(f"inducing must be one of {list(INDUCING)} or an array of rows, got {self.inducing!r}")
         n = len(model.X)
-        S = min(IVM(self.n_inducing).n_active, n)
+        S = self._size(n)
         if self.inducing == "random":
             return model.X[np.sort(rng.choice(n, S, replace=False))]
         if self.inducing == "kmeans++":
@@ -242,6 +243,17 @@ n_features_in_
         if interrupted:
             raise KeyboardInterrupt
         return model.X[active.rows]
+
+    def _size(self, n_rows: int) -> int:
+        """How many inducing rows there are to be."""
+        given = self.n_inducing
+        if given is None:
+            return min(DEFAULT_SIZE, n_rows)
+        if not (isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given >= 1):
+            raise ValueError(f"n_inducing must be a whole number >= 1, or None, got {given!r}")
+        if given > n_rows:
+            warnings.warn(f"n_inducing is {given}, but there are {n_rows} rows: all of them are used", stacklevel=5)
+        return min(int(given), n_rows)
 
     @property
     def inducing_rows_(self) -> np.ndarray:

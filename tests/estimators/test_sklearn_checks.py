@@ -3,12 +3,29 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gpclass import GPClassifier, GPRegressor
+from gpclass import (
+    GPClassifier,
+    GPOrdinalClassifier,
+    GPRegressor,
+    IVMClassifier,
+    IVMRegressor,
+    SparseGPClassifier,
+)
 
 # Learning may stop at a bound on the battery's degenerate data; that is a warning, not a failure.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@parametrize_with_checks([GPClassifier(), GPRegressor(), GPClassifier(inference="laplace", hyper="fixed")])
+@parametrize_with_checks(
+    [
+        GPClassifier(),
+        GPRegressor(),
+        GPClassifier(inference="laplace", hyper="fixed"),
+        IVMClassifier(),
+        IVMRegressor(),
+        SparseGPClassifier(),
+        GPOrdinalClassifier(),
+    ]
+)
 def test_sklearn_checks(estimator, check):
     check(estimator)

@@ -16,6 +16,9 @@ from .ep import EP, Sites
 from .selection import Selector
 from .vb import VB
 
+#: Rows kept where nobody says how many.
+DEFAULT_SIZE = 500
+
 
 @dataclass(frozen=True)
 class IVM:
@@ -23,8 +26,8 @@ class IVM:
 
     Parameters
     ----------
-    n_active : int
-        Number of rows that the model keeps.
+    n_active : int or None
+        Number of rows that the model keeps; None is 500, or all where there are fewer.
     criterion : "auto", "entropy", "gain", "probability" or "random"
         How rows are chosen (``selection``). "auto" is "probability" for more than two classes, else "entropy".
     update : "auto", "adf" or "vb"
@@ -43,7 +46,7 @@ class IVM:
     learner : engine that learns kernel parameters from a sample of rows
     """
 
-    n_active: int = 500
+    n_active: int | None = None
     criterion: str = "auto"
     update: str = "auto"
     block_size: int = 1
@@ -53,9 +56,10 @@ class IVM:
     learner: Engine = field(default_factory=EP)
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.n_active, (int, np.integer)) and not isinstance(self.n_active, bool)
-        if not (whole and self.n_active >= 1):
-            raise ValueError(f"n_active must be a whole number >= 1, got {self.n_active!r}")
+        if self.n_active is not None:
+            whole = isinstance(self.n_active, (int, np.integer)) and not isinstance(self.n_active, bool)
+            if not (whole and self.n_active >= 1):
+                raise ValueError(f"n_active must be a whole number >= 1, or None, got {self.n_active!r}")
         if self.dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
         self._selector(1)
@@ -65,6 +69,10 @@ class IVM:
         criterion = ("probability" if many else "entropy") if self.criterion == "auto" else self.criterion
         update = ("vb" if many and shared_kernel else "adf") if self.update == "auto" else self.update
         return Selector(criterion, update, self.block_size)
+
+    def size(self, n_rows: int) -> int:
+        """How many of so many rows are kept."""
+        return min(DEFAULT_SIZE if self.n_active is None else self.n_active, n_rows)
 
     def selector(self, kernel: Kernel, likelihood: Likelihood, n_latent: int) -> Selector:
         """The selector for such a model, or why there is none."""
@@ -81,7 +89,7 @@ class IVM:
     def empty(self, kernel: Kernel, X: np.ndarray, n_latent: int, selector: Selector) -> ActiveSet:
         """No row active yet."""
         shared = self.n_groups(kernel, n_latent, selector) == 1
-        return ActiveSet(kernel, X, n_latent, min(self.n_active, len(X)), shared, np.dtype(self.dtype).type)
+        return ActiveSet(kernel, X, n_latent, self.size(len(X)), shared, np.dtype(self.dtype).type)
 
     def n_groups(self, kernel: Kernel, n_latent: int, selector: Selector) -> int:
         """How many groups of latent functions with the same covariances there are."""
@@ -104,10 +112,10 @@ class IVM:
         selector = self.selector(kernel, likelihood, n_latent)
         active = self.empty(kernel, X, n_latent, selector)
         if start is not None and len(start.rows):
-            kept = slice(0, min(len(start.rows), self.n_active))
+            kept = slice(0, self.size(len(start.rows)))
             active.include_all(start.rows[kept], start.precision[kept], start.mean[kept])
         try:
-            selector.grow(active, y, likelihood, min(self.n_active, len(y)), rng)
+            selector.grow(active, y, likelihood, self.size(len(y)), rng)
             if active.size < len(y):
                 selector.exchange(active, y, likelihood, self.n_exchanges, rng)
         except KeyboardInterrupt:

@@ -43,8 +43,8 @@ class SparseEP:
     """
 
     damping: float = 0.8
-    tol: float = 1e-2
-    max_iter: int = 30
+    tol: float = 0.05
+    max_iter: int = 100
 
     def __call__(
         self,

@@ -1,0 +1,68 @@
+"""SparseGPClassifier and IVMClassifier on large data sets: error, log loss, time and peak memory.
+
+python benchmarks/bench_sparse.py [isolet] [usps] [mnist] [covtype]
+"""
+
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from gpclass import IVMClassifier, SparseGPClassifier
+from gpclass.hyper import Alternating
+from gpclass.kernels import RBF, Linear
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def report(name, model, X, y, X_new, y_new):
+    start = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - start
+    log_p = model.predict_log_proba(X_new)
+    truth = np.searchsorted(model.classes_, y_new)
+    wrong, loss = np.mean(log_p.argmax(axis=1) != truth), -np.mean(log_p[np.arange(len(truth)), truth])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"{name}: error {100 * wrong:.2f} %, log loss {loss:.4f}, {seconds:.0f} s, {model.n_iter_} iterations, "
+        f"peak {peak:.2f} GiB\n    {model.kernel_}",
+        flush=True,
+    )
+
+
+def official(name, scale=1.0):
+    stored = np.load(DATA / f"{name}.npz")
+    return tuple(
+        stored[part] / scale if part[0] == "X" else stored[part] for part in ("X_train", "y_train", "X_test", "y_test")
+    )
+
+
+def isolet():
+    report("isolet, sparse", SparseGPClassifier(n_inducing=1000, dtype="float32"), *official("isolet"))
+
+
+def usps():
+    data = official("usps")
+    kernel = 100.0 * RBF(8.0) + Linear(0.1)
+    hyper = Alternating(n_rounds=3)
+    report("usps, IVM in turns", IVMClassifier(kernel, n_active=1500, block_size=32, hyper=hyper), *data)
+    report("usps, sparse", SparseGPClassifier(100.0 * RBF(8.0), n_inducing=1000, hyper="fixed"), *data)
+
+
+def mnist():
+    model = SparseGPClassifier(100.0 * RBF(6.0), n_inducing=1000, hyper="fixed", dtype="float32")
+    report("mnist, sparse, fixed kernel", model, *official("mnist", 255.0))
+
+
+def covtype(n=500000):
+    stored = np.load(DATA / "covtype.npz")
+    order = np.random.default_rng(0).permutation(len(stored["y"]))
+    X, y = stored["X"][order].astype(float), stored["y"][order]
+    report(f"covtype, {n} rows, sparse", SparseGPClassifier(dtype="float32"), X[:n], y[:n], X[n:], y[n:])
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ["isolet", "usps", "mnist", "covtype"]:
+        {"isolet": isolet, "usps": usps, "mnist": mnist, "covtype": covtype}[name]()

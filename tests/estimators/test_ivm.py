@@ -1,0 +1,289 @@
+"""IVMClassifier and IVMRegressor as users meet them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
+
+from gpclass import GPClassifier, IVMClassifier, IVMRegressor
+from gpclass.hyper import Alternating
+from gpclass.inference.selection import Selector
+from gpclass.kernels import RBF, Linear, PerClass
+from gpclass.likelihoods import Probit
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order] / 16.0, y[order]
+    return X[:500], y[:500], X[500:1000], y[500:1000]
+
+
+KERNEL = 100.0 * RBF(3.0)
+
+
+def fixed(**settings):
+    return IVMClassifier(KERNEL, hyper="fixed", **settings)
+
+
+def test_few_informative_rows_nearly_do(digits):
+    X, y, X_new, y_new = digits
+    full = GPClassifier(KERNEL, hyper="fixed").fit(X, y)
+    sparse = fixed(n_active=200).fit(X, y)
+    random = fixed(n_active=200, criterion="random", random_state=0).fit(X, y)
+    losses = [log_loss(y_new, model.predict_proba(X_new)) for model in (full, sparse, random)]
+    assert losses[1] < losses[0] + 0.05
+    assert losses[1] < losses[2] - 0.05
+    assert len(sparse.active_) == 200
+    np.testing.assert_allclose(sparse.active_rows_, X[sparse.active_])
+
+
+@pytest.mark.parametrize("settings", [{}, {"update": "adf", "block_size": 8}, {"block_size": 8}, {"dtype": "float32"}])
+def test_ways_to_choose(digits, settings):
+    X, y, X_new, y_new = digits
+    model = fixed(n_active=100, **settings).fit(X[:300], y[:300])
+    assert model.score(X_new, y_new) > 0.85
+    assert np.isfinite(model.log_evidence_)
+
+
+def test_calibration_rests_on_training_rows_alone(digits):
+    X, y, X_new, y_new = digits
+    plain = fixed(n_active=100, calibration=None).fit(X, y)
+    calibrated = fixed(n_active=100).fit(X, y)
+    assert plain.calibration_ == (1.0, 1.0)
+    assert log_loss(y_new, calibrated.predict_proba(X_new)) < 0.7 * log_loss(y_new, plain.predict_proba(X_new))
+    # Rows that were passed over looked easy, so they flatter the model; but they are not simply fitted.
+    assert calibrated.loo_proba_.shape == (500, 10)
+    assert log_loss(y, calibrated.loo_proba_) > 0.1 * log_loss(y_new, calibrated.predict_proba(X_new))
+
+
+def test_learns_from_the_active_rows():
+    X, y = load_iris(return_X_y=True)
+    start = 10.0 * RBF(5.0)
+    model = IVMClassifier(start, n_active=40, hyper="alternating").fit(X, y)
+    assert model.hyper_.theta.shape == (2,)
+    assert model.kernel_ != start
+    assert model.score(X, y) > 0.94
+    assert len(model.hyper_.trace) == Alternating().n_rounds
+
+
+def test_learns_noise_parameters():
+    # A bias of the labels that a zero-mean kernel cannot take up (LPJ05 section 3.4).
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 1))
+    y = X[:, 0] + 1.5 + 0.5 * rng.standard_normal(300) > 0
+    likelihood = Probit(fixed=("variance", "label_noise"))
+    model = IVMClassifier(RBF(1.0), likelihood=likelihood, n_active=60, hyper=Alternating(n_rounds=4)).fit(X, y)
+    assert model.likelihood_.bias > 0.3
+    assert "likelihood.bias" in model.hyper_.theta_names
+
+
+def test_warm_start_goes_on_where_it_was(digits):
+    X, y, _, _ = digits
+    once = fixed(n_active=80, refine=False).fit(X, y)
+    grown = fixed(n_active=50, refine=False, warm_start=True).fit(X, y)
+    first = grown.active_.copy()
+    grown.set_params(n_active=80).fit(X, y)
+    np.testing.assert_array_equal(grown.active_[:50], first)
+    np.testing.assert_array_equal(grown.active_, once.active_)
+    np.testing.assert_allclose(grown.predict_proba(X[:20]), once.predict_proba(X[:20]), atol=1e-8)
+    with pytest.raises(ValueError, match="same X"):
+        grown.fit(X[::-1], y[::-1])
+    np.testing.assert_array_equal(grown.active_, once.active_)  # the model is not lost
+
+
+def test_interrupt_keeps_what_was_chosen(digits, monkeypatch):
+    X, y, X_new, _ = digits
+    model = fixed(n_active=80, refine=False, warm_start=True)
+    include, calls = Selector._include, []
+
+    def interrupted(self, *args):
+        calls.append(1)
+        if len(calls) > 30:
+            raise KeyboardInterrupt
+        include(self, *args)
+
+    monkeypatch.setattr(Selector, "_include", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="30 rows"):
+        model.fit(X, y)
+    monkeypatch.undo()
+    assert len(model.active_) == 30
+    model.predict(X_new)
+    model.fit(X, y)
+    np.testing.assert_array_equal(model.active_, fixed(n_active=80, refine=False).fit(X, y).active_)
+
+
+def test_batches(digits):
+    X, y, X_new, y_new = digits
+    model = fixed(n_active=100)
+    losses = []
+    for start in range(0, 500, 100):
+        model.partial_fit(X[start : start + 100], y[start : start + 100], classes=np.arange(10))
+        losses.append(log_loss(y_new, model.predict_proba(X_new)))
+    assert losses[-1] < 0.6 * losses[0]
+    assert losses[-1] < log_loss(y_new, fixed(n_active=100).fit(X, y).predict_proba(X_new))  # all rows speak
+    assert model.n_seen_ == 500
+    assert model.active_rows_.shape == (100, 64)
+    with pytest.raises(AttributeError, match="active_rows_"):
+        model.active_  # noqa: B018
+
+
+def test_order_of_arrival_matters_little(digits):
+    X, y, X_new, y_new = digits
+    losses, probabilities = [], []
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(500)
+        model = fixed(n_active=100).partial_fit(X[order], y[order])
+        probabilities.append(model.predict_proba(X_new))
+        losses.append(log_loss(y_new, probabilities[-1]))
+    assert max(losses) - min(losses) < 0.06
+    apart = np.mean(np.abs(probabilities[0] - probabilities[1]))
+    assert apart < 0.02
+
+
+def test_with_room_for_all_rows_online_is_one_pass_of_adf():
+    # Nothing is projected away, so the beliefs are those of ADF in the same order.
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, 2))
+    y = (X[:, 0] + 0.3 * rng.standard_normal(40) > 0).astype(int)
+    kernel = 4.0 * RBF(0.4)  # so rough that no row is predicted by the others, and all join
+    online = IVMClassifier(kernel, n_active=40, hyper="fixed", calibration=None).partial_fit(X, y)
+    from gpclass.inference.active_set import ActiveSet
+
+    active = ActiveSet(kernel, X, 1, 40, True)
+    for row in range(40):
+        Selector()._include(active, y, Probit(), row)
+    mean, variance = online.latent(X)
+    np.testing.assert_allclose(mean, active.mean, atol=1e-7)
+    np.testing.assert_allclose(variance, active.variance, atol=1e-7)
+
+
+def test_projection_keeps_the_beliefs_that_stay():
+    rng = np.random.default_rng(2)
+    from gpclass.inference.online import Basis
+
+    rows = rng.standard_normal((12, 2))
+    A = rng.standard_normal((12, 12))
+    mean, Sigma = rng.standard_normal((12, 2)), np.stack([A @ A.T] * 2)
+    basis = Basis(RBF(), 12, rows, mean, Sigma)
+    basis._drop(3)
+    order = [0, 1, 2, 11, 4, 5, 6, 7, 8, 9, 10]
+    np.testing.assert_array_equal(basis.rows, rows[order])
+    np.testing.assert_array_equal(basis.mean, mean[order])
+    np.testing.assert_array_equal(basis.Sigma, Sigma[:, order][:, :, order])
+    np.testing.assert_allclose(basis.P @ RBF()(rows[order]), np.eye(11), atol=1e-6)
+
+
+def test_fit_then_partial_fit(digits):
+    X, y, X_new, y_new = digits
+    model = fixed(n_active=100, refine=False).fit(X[:250], y[:250])
+    before = model.latent(X_new)
+    first = model.partial_fit(X[:1], y[:1]).latent(X_new)  # one row changes little
+    assert np.mean(np.abs(first.mean - before.mean)) < 0.1 * np.mean(np.abs(before.mean))
+    model.partial_fit(X[250:], y[250:])
+    assert model.score(X_new, y_new) > 0.9
+
+
+def test_bad_batches_do_no_harm(digits):
+    X, y, X_new, _ = digits
+    model = fixed(n_active=30).partial_fit(X[y < 9][:60], y[y < 9][:60])
+    before = model.predict_proba(X_new)
+    with pytest.raises(ValueError, match=r"got \[9\] too; list all classes"):
+        model.partial_fit(X[:60], y[:60])
+    with pytest.raises(ValueError, match="3 features"):
+        model.partial_fit(X[:10, :3], y[:10])
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((2, 64), np.nan), y[:2])
+    with pytest.raises(ValueError, match="the model has"):
+        model.partial_fit(X[:1], [1], classes=[0, 1])
+    np.testing.assert_array_equal(model.predict_proba(X_new), before)
+    with pytest.raises(ValueError, match="classes="):
+        fixed(n_active=30).partial_fit(X[y == 3], y[y == 3])
+
+
+def test_regression_online_and_sparse():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-3, 3, (400, 1))
+    y = 10.0 + 5.0 * np.sin(2 * X[:, 0]) + 0.5 * rng.standard_normal(400)
+    batch = IVMRegressor(n_active=60).fit(X, y)
+    online = IVMRegressor(n_active=60)
+    for start in range(0, 400, 100):
+        online.partial_fit(X[start : start + 100], y[start : start + 100])
+    new = np.linspace(-2.9, 2.9, 50)[:, None]
+    truth = 10.0 + 5.0 * np.sin(2 * new[:, 0])
+    for model in (batch, online):
+        mean, sd = model.predict(new, return_std=True)
+        assert np.sqrt(np.mean((mean - truth) ** 2)) < 0.5
+        assert 0.3 < model.noise_std_ < 0.8
+        assert np.all(sd > 0.8 * model.noise_std_)
+
+
+def test_more_rows_wanted_than_there_are():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="n_active is 200, but there are 150 rows"):
+        model = IVMClassifier(RBF(), n_active=200, hyper="fixed").fit(X, y)
+    assert len(model.active_) == 150
+
+
+def test_duplicate_rows_are_no_trouble():
+    X, y = load_iris(return_X_y=True)
+    X, y = np.repeat(X[:60], 3, axis=0), np.repeat(y[:60], 3)
+    model = IVMClassifier(100.0 * RBF(), n_active=120, hyper="fixed").fit(X, y)
+    assert np.all(np.isfinite(model.predict_proba(X)))
+    online = IVMClassifier(100.0 * RBF(), n_active=30, hyper="fixed").partial_fit(X, y)
+    assert np.all(np.isfinite(online.predict_proba(X)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"n_active": 0}, ValueError, "n_active must be a whole number"),
+        ({"n_active": 2.5}, ValueError, "n_active must be a whole number"),
+        ({"criterion": "best"}, ValueError, "criterion must be one of"),
+        ({"update": "ep"}, ValueError, "update must be one of"),
+        ({"block_size": 0}, ValueError, "block_size must be a whole number"),
+        ({"dtype": "float16"}, ValueError, "dtype must be"),
+        ({"hyper": "nuts"}, TypeError, "one set of kernel parameters"),
+        ({"hyper": "alternating", "n_restarts": 2}, ValueError, "no restarts"),
+        ({"likelihood": "softmax"}, TypeError, "tilted moments; Softmax"),
+        ({"calibration": "platt"}, ValueError, "calibration must be"),
+    ],
+)
+def test_bad_settings(settings, error, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(error, match=message):
+        IVMClassifier(RBF(), **settings).fit(X, y)
+
+
+def test_alternating_is_for_active_sets():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match="IVMClassifier"):
+        GPClassifier(RBF(), hyper="alternating").fit(X, y)
+    with pytest.raises(NotFittedError):
+        IVMClassifier().active_  # noqa: B018
+
+
+def test_kernels_of_their_own_and_clones(digits):
+    X, y, X_new, _ = digits
+    model = IVMClassifier(PerClass(KERNEL), n_active=40, hyper="fixed").fit(X[:200], y[:200])
+    shared = fixed(n_active=40, update="adf").fit(X[:200], y[:200])
+    np.testing.assert_array_equal(model.active_, shared.active_)
+    np.testing.assert_allclose(model.predict_proba(X_new), shared.predict_proba(X_new), atol=1e-8)
+    with pytest.raises(TypeError, match="PerClass"):
+        model.partial_fit(X[200:210], y[200:210])
+    again = pickle.loads(pickle.dumps(shared.partial_fit(X[200:250], y[200:250])))
+    np.testing.assert_array_equal(again.predict_proba(X_new), shared.predict_proba(X_new))
+    again.partial_fit(X[250:300], y[250:300])
+    assert not hasattr(clone(shared), "posterior_")
+
+
+def test_linear_and_rbf_together(digits):
+    X, y, X_new, y_new = digits
+    model = IVMClassifier(10.0 * RBF(3.0) + Linear(1.0), n_active=100, hyper=Alternating(n_rounds=2)).fit(X, y)
+    assert model.score(X_new, y_new) > 0.85
+    assert model.log_marginal_likelihood() == pytest.approx(model._model.fit(model.hyper_.theta).objective)

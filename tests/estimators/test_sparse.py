@@ -1,0 +1,184 @@
+"""SparseGPClassifier and GPOrdinalClassifier as users meet them."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris
+from sklearn.metrics import log_loss
+
+from gpclass import GPClassifier, GPOrdinalClassifier, SparseGPClassifier
+from gpclass.hyper import Evidence
+from gpclass.inference import EP, IVM, SparseEP
+from gpclass.kernels import RBF, PerClass, Precomputed
+from gpclass.likelihoods import OrderedProbit
+
+KERNEL = 100.0 * RBF(3.0)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order] / 16.0, y[order]
+    return X[:600], y[:600], X[600:1200], y[600:1200]
+
+
+def fixed(**settings):
+    return SparseGPClassifier(KERNEL, hyper="fixed", random_state=0, **settings)
+
+
+def test_equals_the_full_model_when_all_rows_induce():
+    X, y = load_iris(return_X_y=True)
+    few = np.arange(0, 150, 3)
+    kernel = 10.0 * RBF(2.0)
+    engine = SparseEP(tol=1e-9, max_iter=3000)
+    sparse = SparseGPClassifier(kernel, inference=engine, inducing=X[few], hyper="fixed").fit(X[few], y[few])
+    full = GPClassifier(kernel, inference=EP(coupling="none", tol=1e-9), hyper="fixed").fit(X[few], y[few])
+    np.testing.assert_allclose(sparse.predict_proba(X), full.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(sparse.loo_proba_, full.loo_proba_, atol=1e-6)
+    assert sparse.log_evidence_ == pytest.approx(full.log_evidence_, abs=1e-6)
+
+
+@pytest.mark.parametrize("inducing", ["ivm", "kmeans++", "random"])
+@pytest.mark.parametrize("inference", ["ep", "vb"])
+def test_all_rows_are_heard(digits, inducing, inference):
+    X, y, X_new, y_new = digits
+    sparse = fixed(n_inducing=100, inducing=inducing, inference=inference).fit(X, y)
+    # The same rows as a model of their own know far less.
+    alone = GPClassifier(KERNEL, hyper="fixed").fit(sparse.inducing_rows_, _labels(X, y, sparse.inducing_rows_))
+    assert log_loss(y_new, sparse.predict_proba(X_new)) < 0.8 * log_loss(y_new, alone.predict_proba(X_new))
+    assert sparse.loo_proba_.shape == (600, 10)
+
+
+def _labels(X, y, rows):
+    return np.array([y[np.argmin(np.sum((X - row) ** 2, axis=1))] for row in rows])
+
+
+def test_blocks_memmaps_and_arrays_are_the_same_data(digits, tmp_path):
+    X, y, X_new, _ = digits
+    X = X.astype(np.float32)
+    names = np.array([f"digit {k}" for k in y])
+    stored = np.memmap(tmp_path / "X.dat", np.float32, "w+", shape=X.shape)
+    stored[:] = X
+
+    def blocks():
+        for start in range(0, 600, 250):
+            yield X[start : start + 250], names[start : start + 250]
+
+    settings = {"n_inducing": 60, "standardize": True}
+    whole = fixed(**settings).fit(X, names).predict_proba(X_new)
+    for model in (
+        fixed(**settings).fit(stored, names),
+        fixed(**settings).fit(blocks),
+        fixed(**settings).fit(list(blocks())),
+    ):
+        np.testing.assert_allclose(model.predict_proba(X_new), whole, atol=1e-5)
+        assert model.n_features_in_ == 64
+        assert model.classes_[0] == "digit 0"
+
+
+def test_bad_blocks(digits):
+    X, y, _, _ = digits
+    model = fixed(n_inducing=10)
+    with pytest.raises(TypeError, match="without calling it"):
+        model.fit(block for block in [(X, y)])
+    with pytest.raises(ValueError, match="at least one block"):
+        model.fit([])
+    with pytest.raises(ValueError, match="600 rows and 5 labels"):
+        model.fit([(X, y[:5])])
+    with pytest.raises(ValueError, match="blocks of 64 columns, got one of 3"):
+        model.fit([(X, y), (X[:, :3], y)])
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit([(np.full((5, 3), np.nan), y[:5])])
+    calls = []
+
+    def shrinking():
+        calls.append(1)
+        yield X[: 100 if len(calls) > 3 else 200], y[: 100 if len(calls) > 3 else 200]
+
+    with pytest.raises(ValueError, match="same 200 rows in every pass"):
+        model.fit(shrinking)
+
+
+def test_learning_through_inducing_rows():
+    X, y = load_iris(return_X_y=True)
+    few = SparseGPClassifier(10.0 * RBF(1.0), n_inducing=20, hyper=Evidence(max_rows=None, max_iter=15))
+    few.fit(X, y)
+    start = few._model.theta
+    assert few.log_marginal_likelihood() > few.log_marginal_likelihood(start)
+    assert few.score(X, y) > 0.94
+    _, slope = few.log_marginal_likelihood(eval_gradient=True)
+    assert slope.shape == few.hyper_.theta.shape
+
+
+def test_default_learns_and_calibrates(digits):
+    X, y, X_new, y_new = digits
+    model = SparseGPClassifier(n_inducing=100).fit(X, y)
+    plain = SparseGPClassifier(n_inducing=100, calibration=None).fit(X, y)
+    assert log_loss(y_new, model.predict_proba(X_new)) < log_loss(y_new, plain.predict_proba(X_new))
+    assert model.score(X_new, y_new) > 0.93
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"n_inducing": 0}, ValueError, "n_inducing must be"),
+        ({"inducing": "grid"}, ValueError, "inducing must be one of"),
+        ({"inducing": [[1.0, 2.0]]}, ValueError, "2 columns, but X has 4"),
+        ({"prior": "vfe"}, ValueError, "prior must be one of"),
+        ({"inference": "gibbs"}, ValueError, "inference must be one of"),
+        ({"hyper": "nuts"}, TypeError, "expected hyper="),
+        ({"kernel": PerClass(RBF())}, TypeError, "one kernel for all classes"),
+        ({"kernel": Precomputed()}, TypeError, "needs features"),
+        ({"likelihood": "logit", "inference": "vb"}, ValueError, "Logit is for 2 classes"),
+    ],
+)
+def test_bad_settings(settings, error, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(error, match=message):
+        SparseGPClassifier(**{"kernel": RBF(), **settings}).fit(X, y)
+
+
+def test_more_inducing_rows_than_rows():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="n_inducing is 200, but there are 150 rows"):
+        SparseGPClassifier(RBF(), n_inducing=200, hyper="fixed").fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (500, 2))
+    y = np.digitize(2 * np.sin(X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(500), [-2.0, 0.0, 1.5])
+    names = np.array(["poor", "fair", "good", "excellent"])
+    return X, names[y], names
+
+
+@pytest.mark.parametrize("inference", ["ep", IVM(60)])
+def test_ordered_labels(ratings, inference):
+    X, y, names = ratings
+    model = GPOrdinalClassifier(order=names, inference=inference).fit(X[:250], y[:250])
+    assert model.classes_.tolist() == names.tolist()
+    assert model.score(X[250:], y[250:]) > 0.82
+    assert np.all(np.diff(model.cut_points_) > 0)
+    assert model.predict_proba(X[250:]).shape == (250, 4)
+    plain = GPClassifier().fit(X[:250], y[:250])
+    ours = -np.mean(np.log(model.predict_proba(X[250:])[np.arange(250), [names.tolist().index(v) for v in y[250:]]]))
+    assert ours < log_loss(y[250:], plain.predict_proba(X[250:]), labels=plain.classes_)
+
+
+def test_order_and_two_categories(ratings):
+    X, y, names = ratings
+    binary = GPOrdinalClassifier(order=["low", "high"], hyper="fixed", kernel=RBF()).fit(
+        X, np.where(np.isin(y, names[:2]), "low", "high")
+    )
+    assert binary.cut_points_.shape == (1,)
+    with pytest.raises(ValueError, match=r"got \['fair', 'good'\] too"):
+        GPOrdinalClassifier(order=["poor", "excellent"]).fit(X, y)
+    with pytest.raises(ValueError, match="each once"):
+        GPOrdinalClassifier(order=["poor", "poor"]).fit(X, y)
+    with pytest.raises(ValueError, match="3 categories, but there are 4"):
+        GPOrdinalClassifier(likelihood=OrderedProbit(), order=names).fit(X, y)
+    # A category that no row has is still a category.
+    some = y != "fair"
+    model = GPOrdinalClassifier(RBF(), order=names, hyper="fixed").fit(X[some], y[some])
+    assert model.predict_proba(X[:3]).shape == (3, 4)
