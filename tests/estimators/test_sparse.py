@@ -101,7 +101,7 @@ def test_bad_blocks(digits):
 
 def test_learning_through_inducing_rows():
     X, y = load_iris(return_X_y=True)
-    few = SparseGPClassifier(10.0 * RBF(1.0), n_inducing=20, hyper=Evidence(max_rows=None, max_iter=15))
+    few = SparseGPClassifier(10.0 * RBF(1.0), n_inducing=20, hyper=Evidence(max_rows=None))
     few.fit(X, y)
     start = few._model.theta
     assert few.log_marginal_likelihood() > few.log_marginal_likelihood(start)

@@ -34,10 +34,10 @@ class SparseEP:
     Parameters
     ----------
     damping : float in (0, 1]
-        Share of the way to the matching site that a sweep goes.
+        Share of the way to the matching site that a sweep goes; halved when sweeps go to and fro.
     tol : float
-        Stop when no cavity mean moves by more than this, in units of its own spread and the unit noise (apart from
-        what all classes have in common).
+        Stop when no cavity mean would, undamped, move by more than this, in units of its own spread and the unit noise
+        (apart from what all classes have in common).
     max_iter : int
         Limit on sweeps.
     """
@@ -56,16 +56,20 @@ class SparseEP:
         gradient: bool = False,
     ) -> SparseFit:
         run = _Run(features, y, likelihood, n_latent, init)
-        trace, converged = [], False
+        trace, converged, damping, last = [], False, self.damping, np.zeros((len(features), n_latent))
         for _ in track(range(self.max_iter), "EP sweeps"):
             before = run.cavity_mean.copy()
-            trace.append(run.sweep(self.damping))
+            trace.append(run.sweep(damping))
             step = run.cavity_mean - before
             if n_latent > 1:  # what all classes have in common changes no label, and is slow to settle
                 step -= step.mean(axis=1, keepdims=True)
-            if len(trace) > 1 and np.max(np.abs(step) / np.sqrt(1.0 + run.cavity_variance)) < self.tol:
+            moved = np.max(np.abs(step) / np.sqrt(1.0 + run.cavity_variance)) / damping
+            if len(trace) > 1 and moved < self.tol:
                 converged = True
                 break
+            if np.vdot(step, last) < -0.2 * np.linalg.norm(step) * np.linalg.norm(last):
+                damping = max(0.5 * damping, 0.05)  # to and fro
+            last = step
         log_evidence = run.sweep(0.0)
         trace.append(log_evidence)
         slope = run.gradient() if gradient else None
