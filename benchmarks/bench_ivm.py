@@ -63,14 +63,18 @@ def toy(n_repeats=20, sizes=(5, 10, 15, 20, 25, 30, 35, 40, 45, 50)):
     figure.savefig("gr06_figure5b.png", dpi=120)
 
 
-def isolet(n_seeds=3, n_active=2000):
-    """GR06 6.4: 26 letters, standardised, inverse length-scale 0.001, unit noise, every row judged at every step."""
+def _isolet():
+    """Standardised, the official split."""
     stored = np.load(DATA / "isolet.npz")
     X, X_new = stored["X_train"].astype(float), stored["X_test"].astype(float)
     mean, sd = X.mean(axis=0), X.std(axis=0)
-    X, X_new = np.ascontiguousarray((X - mean) / sd), (X_new - mean) / sd
     letters, y = np.unique(stored["y_train"], return_inverse=True)
-    y_new = np.searchsorted(letters, stored["y_test"])
+    return np.ascontiguousarray((X - mean) / sd), y, (X_new - mean) / sd, np.searchsorted(letters, stored["y_test"])
+
+
+def isolet(n_seeds=3, n_active=2000):
+    """GR06 6.4: 26 letters, inverse length-scale 0.001, unit noise, every row judged at every step."""
+    X, y, X_new, y_new = _isolet()
     kernel = RBF((2.0 * 0.001) ** -0.5)
     for criterion, block, seed in [
         *(("probability", 1, s) for s in range(n_seeds)),
@@ -107,7 +111,7 @@ def scaling():
     """Linear in n; in S between linear and quadratic; in K hardly at all while n S is large."""
     _select(2000, 20, 4)
     for name, sizes, run in (
-        ("n", (5000, 10000, 20000, 40000), lambda n: _select(n, 300, 5)),
+        ("n", (20000, 40000, 80000, 160000), lambda n: _select(n, 300, 5)),
         ("S", (125, 250, 500, 1000), lambda S: _select(20000, S, 5)),
         ("K", (3, 6, 12, 20), lambda K: _select(20000, 300, K)),
     ):
@@ -119,18 +123,18 @@ def scaling():
         )
 
 
-def bandwidth(n=6238, S=2000, K=26):
-    """Selection on data of Isolet's size against reading M as often as the products with it must."""
+def bandwidth(S=2000):
+    """Selection on Isolet against reading M and X as often as the products with them must."""
+    X, y, _, _ = _isolet()
+    n = len(X)
     M = np.random.default_rng(0).standard_normal((n, S))
     start = time.perf_counter()
     for k in range(0, S, 20):
         M[:, :k] @ M[0, :k]
+        X @ X[0]
     streaming = 20.0 * (time.perf_counter() - start)
-    traffic = n * S**2 / 2 * 8 / 1e9
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, 617))
-    y = np.argmax(X[:, :K], axis=1)
-    active = ActiveSet(RBF((2.0 * 0.001) ** -0.5), X, K, S, shared=True)
+    traffic = n * (S / 2 + X.shape[1]) * S * 8 / 1e9
+    active = ActiveSet(RBF((2.0 * 0.001) ** -0.5), X, 26, S, shared=True)
     start = time.perf_counter()
     Selector("probability", "vb").grow(active, y, LIKELIHOOD, S)
     seconds = time.perf_counter() - start

@@ -122,7 +122,8 @@ class LabelPredictor(ClassifierMixin):
         total = logsumexp([belief.log_share for belief in beliefs], axis=0)
         beliefs = [belief._replace(log_share=belief.log_share - total) for belief in beliefs]
         if self.calibration == "loo":
-            few = np.linspace(0, len(rows) - 1, min(len(rows), _ENOUGH_ROWS)).round().astype(int)
+            counted = np.flatnonzero(counts > 0)
+            few = counted[np.linspace(0, len(counted) - 1, min(len(counted), _ENOUGH_ROWS)).round().astype(int)]
             some = rows[few]
             by_label = [Belief(share[some], like, mean[some], cov[some]) for share, like, mean, cov in beliefs]
             self.calibration_ = calibrate(by_label, labels[few], counts[few])

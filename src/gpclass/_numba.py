@@ -7,10 +7,13 @@ forks.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from itertools import pairwise
 from math import exp
+from threading import current_thread
 from typing import Any
 
 import numba
@@ -68,13 +71,25 @@ def n_threads() -> int:
 def over_rows(kernel: Callable[..., None], n_rows: int, cost: float, *args: Any) -> None:
     """Run ``kernel(start, stop, *args)`` over all rows, in threads when the work (about ``cost`` ns a row) pays."""
     threads = n_threads()
-    if threads == 1 or n_rows * cost < 5e5:
+    if threads == 1 or n_rows * cost < 2e5 or current_thread().name.startswith(_WORKER):
         kernel(0, n_rows, *args)
         return
     # More pieces than threads, because rows differ in cost.
     pieces = min(n_rows, 4 * threads)
     edges = np.linspace(0, n_rows, pieces + 1).astype(int)
-    with ThreadPoolExecutor(threads) as pool:
-        jobs = [pool.submit(kernel, a, b, *args) for a, b in pairwise(edges)]
+    jobs = [_pool(os.getpid()).submit(kernel, a, b, *args) for a, b in pairwise(edges)]
+    try:
         for job in jobs:
             job.result()
+    finally:
+        wait(jobs)  # whatever happened, nobody writes any more when this returns
+
+
+#: Name of our threads: work within them is not shared out again, or all could end up waiting for each other.
+_WORKER = "gpclass-rows"
+
+
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """Threads that stay: starting them anew takes longer than many a loop. A forked process needs its own."""
+    return ThreadPoolExecutor(n_threads(), thread_name_prefix=_WORKER)

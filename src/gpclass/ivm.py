@@ -18,7 +18,7 @@ from ._labels import refuse_mixed_labels
 from ._learning import HYPER, Fitted
 from ._regressing import NumberPredictor
 from .calibration import Belief, Calibration, calibrate
-from .hyper import Alternating
+from .hyper.objective import spread_rows
 from .hyper.sampler import Sampler
 from .inference import IVM, Exact
 from .inference.active_set import Chosen
@@ -31,6 +31,9 @@ from .likelihoods import Likelihood
 from .linalg import half_solve
 from .posteriors import GaussianPosterior, InducingPosterior
 
+#: Rows that are passed over are the easier ones and flatter the model. Of so many rows, some are therefore set aside to
+#: calibrate; of fewer, none can be spared (measured: docs/design.md).
+_MANY, _JUDGES = 5000, 1000
 #: Rows whose predictions, made before their label came, calibrate an online model.
 _RECENT = 1000
 
@@ -52,13 +55,10 @@ class IVMEstimator(GPEstimator):
     _basis: Basis | None = None
 
     def _ivm(self, learner: Engine) -> IVM:
-        update = self.update
-        if update == "auto" and isinstance(choose("hyper", self.hyper, HYPER), Alternating):
-            update = "adf"  # pseudo-observations with unit noise say little of the amplitude
         return IVM(
             n_active=self.n_active,
             criterion=self.criterion,
-            update=update,
+            update=self.update,
             block_size=self.block_size,
             n_exchanges=self.n_exchanges,
             refine=self.refine,
@@ -153,9 +153,11 @@ def fit_ivm(
     ivm: IVM,
     n_latent: int,
     start: Chosen | None = None,
+    candidates: np.ndarray | None = None,
 ) -> tuple[Fit, bool]:
-    """Learn theta (unless ``start`` says that has been done), choose the active rows, and keep posterior and results;
-    the fit, and whether Ctrl-C cut it short."""
+    """Learn theta (unless ``start`` says that has been done), choose the active rows among the candidates (given by
+    increasing numbers; all of them by default), and keep posterior and results; the fit, with beliefs about all rows
+    in ``loo``, and whether Ctrl-C cut it short."""
     if ivm.n_active is not None and ivm.n_active > len(y):
         warnings.warn(f"n_active is {ivm.n_active}, but there are {len(y)} rows: all of them are used", stacklevel=4)
     hyper = _one_theta(estimator)
@@ -169,15 +171,29 @@ def fit_ivm(
     else:
         rows = estimator._scaled(X)
     ties = None if estimator.random_state is None else rng
-    active, interrupted = ivm.select(estimator.kernel_, rows, y, estimator.likelihood_, n_latent, ties, start)
-    fit = ivm.finish(active, y, estimator.likelihood_)
+    few = np.arange(len(y)) if candidates is None else candidates
+    if start is not None:
+        start = start._replace(rows=np.searchsorted(few, start.rows))
+    own = rows if candidates is None else rows[few]
+    active, interrupted = ivm.select(estimator.kernel_, own, y[few], estimator.likelihood_, n_latent, ties, start)
+    fit = ivm.finish(active, y[few], estimator.likelihood_)
     estimator._warn_about(ivm, fit)
     estimator._basis = None
     estimator.n_seen_ = len(y)
     estimator.info_, estimator.n_iter_ = fit.info, fit.info.n_iter
     estimator.log_evidence_, estimator.objective_ = fit.log_evidence, fit.objective
-    estimator.sites_ = active.sites()
-    estimator.posterior_ = GaussianPosterior(estimator.kernel_, rows[active.rows], fit.weights)
+    sites = active.sites()
+    estimator.sites_ = sites._replace(rows=few[sites.rows])
+    estimator.posterior_ = GaussianPosterior(estimator.kernel_, rows[estimator.sites_.rows], fit.weights)
+    if candidates is not None:
+        others = np.setdiff1d(np.arange(len(y)), few)
+        assert fit.loo is not None
+        beliefs = []
+        for known, new in zip(fit.loo, estimator.posterior_.latent(rows[others]), strict=True):
+            both = np.empty((len(y), n_latent))
+            both[few], both[others] = known, new
+            beliefs.append(both)
+        fit = fit._replace(loo=(beliefs[0], beliefs[1]))
     return fit, interrupted
 
 
@@ -224,8 +240,8 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         for two classes and "probability" for more.
     update : "auto", "adf" or "vb", default="auto"
         How labels enter: "adf" matches moments, with covariances of its own for every class; "vb" takes GR06's
-        pseudo-observation with unit noise, for which all classes share them. "auto" is "adf" for two classes or
-        ``hyper="alternating"``, else "vb".
+        pseudo-observation with unit noise, for which all classes share them. "auto" is "adf" for two classes and "vb"
+        for more.
     block_size : int, default=1
         Rows taken up by one matrix product. With 1 every row is judged anew for every inclusion; 16 is faster on many
         rows and chooses slightly less well.
@@ -242,7 +258,8 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from predictions of the
         training labels: of rows that were not kept, and of those kept without their own label. Rows that are passed
-        over are the easier ones, so ``loo_proba_`` flatters the model somewhat.
+        over are the easier ones, so ``loo_proba_`` flatters the model somewhat; of 5000 rows and more, 1000 are set
+        aside for calibration and cannot be kept.
     warm_start : bool, default=False
         Whether ``fit`` on the same data goes on from the rows kept by the last: after raising ``n_active``, or after
         an interrupt (Ctrl-C), which keeps what was chosen so far.
@@ -328,14 +345,23 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
                 raise ValueError(f"warm_start=True: expected labels of the classes {before.tolist()}")
             ivm = self._ivm(best_engine(likelihood))
             n_latent = likelihood.n_latent(len(self.classes_))
-            fit, interrupted = fit_ivm(self, X, labels, likelihood, ivm, n_latent, start)
-            everyone = np.ones(len(X))
+            held_out = self._held_out(labels, ivm)
+            candidates = np.flatnonzero(~held_out) if np.any(held_out) else None
+            fit, interrupted = fit_ivm(self, X, labels, likelihood, ivm, n_latent, start, candidates)
+            judges = held_out.astype(float) if np.any(held_out) else np.ones(len(X))
             proba = np.eye(len(self.classes_))[labels]
-            self._calibrate(proba, [Fitted(1.0, fit, self.likelihood_)], everyone, everyone > 0)
+            self._calibrate(proba, [Fitted(1.0, fit, self.likelihood_)], judges, np.ones(len(X), bool))
             self._recent = None
         if interrupted:
             raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows chosen so far")
         return self
+
+    def _held_out(self, labels: np.ndarray, ivm: IVM) -> np.ndarray:
+        """Which rows cannot be kept and calibrate instead: some of many, or none."""
+        held_out = np.zeros(len(labels), bool)
+        if self.calibration == "loo" and len(labels) >= _MANY and len(labels) - ivm.size(len(labels)) >= 2 * _JUDGES:
+            held_out[spread_rows(labels, _JUDGES)] = True
+        return held_out
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> IVMClassifier:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,9 @@ from .objective import Model
 from .results import Learned, check_counts
 from .target import Target
 
+#: Rows taken up together where there are several classes.
+_BLOCK = 16
+
 
 @dataclass(frozen=True)
 class Alternating:
@@ -35,6 +38,8 @@ class Alternating:
     ----------
     n_rounds : int
         How often.
+    n_active : int
+        Learn from at most so many active rows, however many the model is to keep in the end.
     prior : Prior, dictionary of parameter name to Prior, or None
         See ``gpclass.priors``; the default is weak, as for ``Evidence``.
     max_iter : int
@@ -43,13 +48,14 @@ class Alternating:
         Stop a turn when a step changes the objective by less than this, relative to its size or its first slope.
     """
 
-    n_rounds: int = 8
+    n_rounds: int = 4
+    n_active: int = 500
     prior: PriorLike = field(default_factory=Normal)
     max_iter: int = 50
     tol: float = 1e-6
 
     def __post_init__(self) -> None:
-        check_counts(self, n_rounds=1, max_iter=1)
+        check_counts(self, n_rounds=1, n_active=1, max_iter=1)
 
     def check(self, engine: Any) -> None:
         if not isinstance(engine, IVM):
@@ -89,6 +95,11 @@ class Alternating:
         """The active rows at theta, and beliefs about all rows."""
         kernel, likelihood = model.at(theta)
         ivm: Any = model.engine
+        # Pseudo-observations with unit noise would say little of the amplitude. With covariances for every class a
+        # block of rows costs little more than one.
+        few = min(self.n_active, ivm.size(len(model.y)))
+        block_size = ivm.block_size if model.n_latent == 1 else max(ivm.block_size, _BLOCK)
+        ivm = replace(ivm, n_active=few, update="adf", block_size=block_size)
         with quiet():
             active, interrupted = ivm.select(kernel, model.X, model.y, likelihood, model.n_latent)
         if interrupted:

@@ -36,6 +36,19 @@ def by_differences(
     return value, gradient, state
 
 
+def spread_rows(y: np.ndarray, max_rows: int) -> np.ndarray:
+    """At most so many rows, evenly spaced within each label (or over all rows, for numbers)."""
+    n = len(y)
+    if n <= max_rows:
+        return np.arange(n)
+    labelled = np.issubdtype(y.dtype, np.integer)
+    groups = [np.flatnonzero(y == k) for k in np.unique(y)] if labelled else [np.arange(n)]
+    # Every class keeps a share in proportion, and at least a few rows.
+    shares = [min(len(g), max(5, round(max_rows * len(g) / n))) for g in groups]
+    places = [g[np.linspace(0, len(g) - 1, s).round().astype(int)] for g, s in zip(groups, shares, strict=True)]
+    return np.sort(np.concatenate(places))
+
+
 class NotConvergedError(LinAlgError):
     """The engine stopped before it converged, so its evidence is not to be relied on."""
 
@@ -86,16 +99,8 @@ class Model:
         return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.take(rows))
 
     def spread_rows(self, max_rows: int) -> np.ndarray:
-        """At most so many rows, evenly spaced within each label (or over all rows, for numbers)."""
-        n = len(self.y)
-        if n <= max_rows:
-            return np.arange(n)
-        labelled = np.issubdtype(self.y.dtype, np.integer)
-        groups = [np.flatnonzero(self.y == k) for k in np.unique(self.y)] if labelled else [np.arange(n)]
-        # Every class keeps a share in proportion, and at least a few rows.
-        shares = [min(len(g), max(5, round(max_rows * len(g) / n))) for g in groups]
-        places = [g[np.linspace(0, len(g) - 1, s).round().astype(int)] for g, s in zip(groups, shares, strict=True)]
-        return np.sort(np.concatenate(places))
+        """At most so many rows (see the function)."""
+        return spread_rows(self.y, max_rows)
 
     def at(self, theta: np.ndarray) -> tuple[Kernel, Likelihood]:
         """Kernel and likelihood with these values."""

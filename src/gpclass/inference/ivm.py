@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .. import linalg
 from .._progress import task
 from ..kernels import Kernel, PerClass
 from ..likelihoods import Gaussian, Likelihood
 from .active_set import ActiveSet, Chosen
 from .base import Engine, Fit, Info
 from .ep import EP, Sites
+from .mode import Landscape
 from .selection import Selector
-from .vb import VB
 
 #: Rows kept where nobody says how many.
 DEFAULT_SIZE = 500
@@ -121,6 +120,10 @@ class IVM:
         except KeyboardInterrupt:
             if not active.size:
                 raise
+            # A row may have been half included: begin again with those that are whole.
+            whole = active.sites()
+            active.clear()
+            active.include_all(*whole)
             return active, True
         return active, False
 
@@ -147,12 +150,15 @@ def refined_sites(selector: Selector, active: ActiveSet, y: np.ndarray, likeliho
     K = active.columns.kernel(active.columns.X[active.rows])
     with task("refinement"):
         if selector.update == "vb":
-            fit = VB()(K, y, likelihood, C)
-            noise = likelihood.auxiliary_noise(S)[:, None]
+            # Variational Bayes (``vb``), without what it knows beyond the mode.
+            hill = Landscape(K, y, likelihood, C)
+            top, heights, converged = hill.climb(None, 1e-6, 200)
+            noise = hill.noise[:, None]
             # Pseudo-observations y~ = mean + noise * slope, and the slope at the mode is K^-1 mean = alpha.
-            target = linalg.product(K, fit.weights.alpha) + noise * fit.weights.alpha
             precision = np.broadcast_to(1.0 / noise, (S, active.n_groups))
-            return Sites(precision, target / noise), fit
+            bound = top.J - 0.5 * hill.log_det
+            info = Info(len(heights) - 1, converged)
+            return Sites(precision, top.m / noise + top.alpha), Fit(active.weights(), bound, bound, info)
         precision = np.broadcast_to(active.site_precision[:S], (S, C))
         start = Sites(precision.copy(), precision * active.site_mean[:S])
         fit = EP(coupling="none")(K, y, likelihood, C, init=start)

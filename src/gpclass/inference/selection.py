@@ -87,7 +87,7 @@ class Selector:
         n_active: int,
         rng: np.random.Generator | None = None,
     ) -> None:
-        """Include rows until there are ``n_active``. Interrupted at any time, ``active`` is whole."""
+        """Include rows until there are ``n_active``."""
         judge = _judge(self, active, y, likelihood, rng)
         # One row at a time the work is shared out over our own threads, and those of BLAS would be in their way.
         threads = linalg.one_thread if self.block_size == 1 else nullcontext()
