@@ -68,8 +68,8 @@ def check_memory(n_rows: int, n_matrices: int) -> None:
     if available is not None and needed > available:
         raise MemoryError(
             f"an exact fit on {n_rows} rows needs about {needed / 2**30:.1f} GiB for {n_matrices} matrices of "
-            f"{n_rows} x {n_rows}, and this machine has {available / 2**30:.1f} GiB free; fit on fewer rows, or use "
-            "the sparse estimator SparseGPClassifier (planned for gpclass 0.2)"
+            f"{n_rows} x {n_rows}, and this machine has {available / 2**30:.1f} GiB free; use SparseGPClassifier or "
+            "IVMClassifier, which need no such matrices, or fit on fewer rows"
         )
 
 
@@ -88,7 +88,7 @@ def choose(name: str, value: Any, named: Mapping[str, type]) -> Any:
 
 def _warn_if_blind(kernel: Kernel, X: np.ndarray) -> None:
     """Say so when no two rows look alike at the starting values: learning has no slope to follow from there."""
-    if kernel.pairwise or isinstance(kernel, PerClass):
+    if kernel.pairwise or isinstance(kernel, PerClass) or len(X) < 2:
         return
     rows = X[: min(len(X), 500)]
     K = kernel(rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from itertools import pairwise
 from math import exp
@@ -77,8 +77,10 @@ def over_rows(kernel: Callable[..., None], n_rows: int, cost: float, *args: Any)
     # More pieces than threads, because rows differ in cost.
     pieces = min(n_rows, 4 * threads)
     edges = np.linspace(0, n_rows, pieces + 1).astype(int)
-    jobs = [_pool(os.getpid()).submit(kernel, a, b, *args) for a, b in pairwise(edges)]
+    jobs: list[Future] = []
     try:
+        for a, b in pairwise(edges):
+            jobs.append(_pool(os.getpid()).submit(kernel, a, b, *args))
         for job in jobs:
             job.result()
     finally:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
-from sklearn.utils import check_array
+from sklearn.utils import check_array, column_or_1d
 
+from ._labels import refuse_mixed_labels
 from .inference.inducing import BLOCK_ROWS
 
 
@@ -74,18 +76,27 @@ def from_blocks(blocks: Any) -> Source:
         for number, pair in enumerate(given()):
             if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
                 raise ValueError(f"expected blocks (X, y), got {type(pair).__name__} as block {number}")
-            X, y = check_array(pair[0], dtype=np.float64, order="C"), np.asarray(pair[1])
+            refuse_mixed_labels(pair[1])
+            X, y = check_array(pair[0], dtype=np.float64, order="C"), column_or_1d(pair[1])
             if len(X) != len(y):
                 raise ValueError(f"block {number} has {len(X)} rows and {len(y)} labels")
             yield X, y
 
-    labels = [y for _, y in pieces()]
+    labels, sums = [], []
+    for X, y in pieces():
+        labels.append(y)
+        sums.append(crc32(X))  # type: ignore[arg-type]
     if not labels:
         raise ValueError("expected at least one block of rows, got none")
 
     def read() -> Iterator[np.ndarray]:
         # Blocks larger than ours are cut.
-        for X, _ in pieces():
+        for number, (X, _) in enumerate(pieces()):
+            if number >= len(sums) or crc32(X) != sums[number]:  # type: ignore[arg-type]
+                raise ValueError(
+                    f"expected the same rows in every pass over the blocks, got others in block {number}: a function "
+                    "that makes blocks must not shuffle anew each time"
+                )
             for start in range(0, len(X), BLOCK_ROWS):
                 yield X[start : start + BLOCK_ROWS]
 
@@ -104,9 +115,7 @@ class ScaledRows:
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         start = 0
         for X in self.source.read():
-            if start + len(X) > self.source.n_rows:
-                break
             yield slice(start, start + len(X)), self.scaled(X)
             start += len(X)
         if start != self.source.n_rows:
-            raise ValueError(f"expected the same {self.source.n_rows} rows in every pass over the blocks, got others")
+            raise ValueError(f"expected {self.source.n_rows} rows in every pass over the blocks, got {start}")

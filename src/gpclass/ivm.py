@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from copy import deepcopy
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from ._labels import refuse_mixed_labels
 from ._learning import HYPER, Fitted
 from ._regressing import NumberPredictor
 from .calibration import Belief, Calibration, calibrate
-from .hyper.objective import spread_rows
 from .hyper.sampler import Sampler
 from .inference import IVM, Exact
 from .inference.active_set import Chosen
@@ -53,6 +52,7 @@ class IVMEstimator(GPEstimator):
     posterior_: GaussianPosterior | InducingPosterior
     log_evidence_: float
     _basis: Basis | None = None
+    _problem: str | None = None
 
     def _ivm(self, learner: Engine) -> IVM:
         return IVM(
@@ -80,17 +80,21 @@ class IVMEstimator(GPEstimator):
         check_is_fitted(self)
         return self._unscaled(self.posterior_.X)
 
-    def _taken_up(self, X: np.ndarray) -> Chosen | None:
-        """With ``warm_start``, the active rows of the last fit, if these are the same data."""
+    def _taken_up(self, X: np.ndarray, y: np.ndarray) -> Chosen | None:
+        """With ``warm_start``, the active rows of the last fit, if data and model are the same."""
+        problem = (y.tobytes(), repr(self.kernel), repr(self.likelihood), self.update, self.standardize)
+        before, self._problem = self._problem, blake2b(repr(problem).encode()).hexdigest()
         sites = getattr(self, "sites_", None)
         if not self.warm_start or sites is None:
             return None
         rows = sites.rows
-        same = rows.max() < len(X) and np.array_equal(self._scaled(X[rows]), self.posterior_.X)
+        same = before == self._problem and rows.max() < len(X)
+        same = same and np.array_equal(self._scaled(X[rows]), self.posterior_.X)
         if not same:
             raise ValueError(
-                "warm_start=True goes on choosing rows of the same data, but X does not hold the rows of the last fit; "
-                "expected the same X (new rows go to partial_fit), or warm_start=False to begin anew"
+                "warm_start=True goes on choosing rows for the same model of the same data, but X, y, the kernel, the "
+                "likelihood, standardize or update have changed; expected the same (new rows go to partial_fit), or "
+                "warm_start=False to begin anew"
             )
         return sites
 
@@ -100,9 +104,14 @@ class IVMEstimator(GPEstimator):
         self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, ivm: IVM, n_latent: int, first: bool
     ) -> np.ndarray:
         """The batch in the kernel's units; at the first, those and the kernel's parameters are learned from it."""
+        if isinstance(self.kernel, PerClass):
+            raise TypeError("partial_fit needs one kernel for all classes, got a PerClass kernel")
         if not first:
             return self._scaled(X)
-        model = self._model_of(X, y, likelihood, ivm, n_latent)  # type: ignore[arg-type]
+        # A column that is constant in the first batch may vary in the next.
+        spread = X.var(axis=0)
+        moments = X.mean(axis=0), np.where(spread <= 1e-24 * X.mean(axis=0) ** 2, 1.0, spread)
+        model = self._model_of(X, y, likelihood, ivm, n_latent, moments=moments)  # type: ignore[arg-type]
         ivm.selector(model.kernel, likelihood, n_latent)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         model = self._learn_theta(model, _one_theta(self), ivm, rng)  # type: ignore[arg-type]
@@ -115,11 +124,11 @@ class IVMEstimator(GPEstimator):
 
     def _absorb(self, X: np.ndarray, y: np.ndarray, n_latent: int) -> tuple[np.ndarray, np.ndarray]:
         """Take in a batch of rows in the kernel's units; what was believed of each before."""
-        if isinstance(self.kernel_, PerClass):
-            raise TypeError("partial_fit needs one kernel for all classes, got a PerClass kernel")
         selector = Selector(update="adf" if self.update == "auto" else self.update)
         groups = 1 if selector.update == "vb" else n_latent
-        basis = self._first_basis(X, n_latent, groups) if self._basis is None else deepcopy(self._basis)
+        basis = (
+            self._first_basis(X, n_latent, groups) if self._basis is None else self._basis.resized(self._budget, groups)
+        )
         mean, variance = basis.absorb(X, y, self.likelihood_, selector)
         self._basis = basis  # only now: a batch that fails or is interrupted leaves the model as it was
         self.posterior_ = InducingPosterior.from_moments(self.kernel_, basis.rows.copy(), basis.mean, basis.Sigma)
@@ -140,6 +149,10 @@ class IVMEstimator(GPEstimator):
         assert isinstance(self.posterior_, GaussianPosterior)
         rows, weights = self.posterior_.X, self.posterior_.weights
         K = self.kernel_(rows)
+        if weights.chol.ndim == 3 and groups == 1 < n_latent:
+            raise ValueError(
+                "update='vb' shares covariances between classes, but the model was fitted with update='adf'"
+            )
         halves = [half_solve(class_matrix(weights.chol, g), K) for g in range(groups)]
         Sigma = np.stack([K - half.T @ half for half in halves])
         return Basis(self.kernel_, self._budget, rows, K @ weights.alpha, Sigma)
@@ -336,31 +349,36 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         self._check_calibration()
         with self._fitting():
             refuse_mixed_labels(y)
-            before = getattr(self, "classes_", np.zeros(0))
             X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
             labels = self._encode(y)
             likelihood = self._resolve_likelihood(len(self.classes_))
-            start = self._taken_up(X)
-            if start is not None and not np.array_equal(before, self.classes_):
-                raise ValueError(f"warm_start=True: expected labels of the classes {before.tolist()}")
+            start = self._taken_up(X, labels)
             ivm = self._ivm(best_engine(likelihood))
             n_latent = likelihood.n_latent(len(self.classes_))
-            held_out = self._held_out(labels, ivm)
+            held_out = self._held_out(labels, ivm, start)
             candidates = np.flatnonzero(~held_out) if np.any(held_out) else None
             fit, interrupted = fit_ivm(self, X, labels, likelihood, ivm, n_latent, start, candidates)
             judges = held_out.astype(float) if np.any(held_out) else np.ones(len(X))
             proba = np.eye(len(self.classes_))[labels]
             self._calibrate(proba, [Fitted(1.0, fit, self.likelihood_)], judges, np.ones(len(X), bool))
-            self._recent = None
+            few = np.flatnonzero(judges)[-_RECENT:]
+            assert fit.loo is not None
+            self._recent = labels[few], fit.loo[0][few], fit.loo[1][few]
         if interrupted:
             raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows chosen so far")
         return self
 
-    def _held_out(self, labels: np.ndarray, ivm: IVM) -> np.ndarray:
+    def _held_out(self, labels: np.ndarray, ivm: IVM, start: Chosen | None) -> np.ndarray:
         """Which rows cannot be kept and calibrate instead: some of many, or none."""
         held_out = np.zeros(len(labels), bool)
-        if self.calibration == "loo" and len(labels) >= _MANY and len(labels) - ivm.size(len(labels)) >= 2 * _JUDGES:
-            held_out[spread_rows(labels, _JUDGES)] = True
+        n = len(labels)
+        if self.calibration == "loo" and n >= _MANY and n - ivm.size(n) >= 2 * _JUDGES:
+            for label in np.unique(labels):
+                own = np.flatnonzero(labels == label)
+                share = min(round(_JUDGES * len(own) / n), len(own) // 5)  # rare classes can spare few rows, or none
+                held_out[own[np.linspace(0, len(own) - 1, share).round().astype(int)]] = True
+        if start is not None:
+            held_out[start.rows] = False  # kept before, and to be kept again
         return held_out
 
     @with_callbacks
@@ -484,7 +502,7 @@ verbose
         """Fit to rows X (n, n_features) with numbers y (n,); an interrupt keeps the rows chosen so far."""
         with self._fitting():
             X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2)
-            start = self._taken_up(X)
+            start = self._taken_up(X, np.asarray(y, dtype=float))
             _, interrupted = fit_ivm(self, X, self._settle_target(y), self._noise(), self._ivm(Exact()), 1, start)
             self._in_units_of_target(len(self.active_))
         if interrupted:

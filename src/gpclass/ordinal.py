@@ -102,6 +102,7 @@ class GPOrdinalClassifier(LabelPredictor, GPEstimator):
                 fit, interrupted = fit_ivm(self, X, labels, likelihood, engine, 1)
                 fits = [Fitted(1.0, fit, self.likelihood_)]
             else:
+                self.sites_ = None
                 fits = self._learn(X, labels, likelihood, engine, 1)
             everyone = np.ones(len(X))
             self._calibrate(np.eye(len(self.classes_))[labels], fits, everyone, everyone > 0)

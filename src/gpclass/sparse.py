@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.cluster import kmeans_plusplus
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._classifying import LabelPredictor, best_engine
@@ -177,10 +177,13 @@ n_features_in_
         return self
 
     def _source(self, X: Any, y: Any) -> Source:
+        if callable(X) and y is not None:
+            raise TypeError("a function gives blocks (X, y), so there must be no y beside it")
         if y is None and not hasattr(X, "shape"):
             source = from_blocks(X)
-        elif isinstance(X, np.memmap):
-            source = from_array(X, np.asarray(y))
+        elif isinstance(X, np.memmap) and y is not None:
+            refuse_mixed_labels(y)
+            source = from_array(X, column_or_1d(y))
         else:
             refuse_mixed_labels(y)
             X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)

@@ -1,5 +1,6 @@
 """IVMClassifier and IVMRegressor as users meet them."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -12,8 +13,8 @@ from sklearn.metrics import log_loss
 from gpclass import GPClassifier, IVMClassifier, IVMRegressor
 from gpclass.hyper import Alternating
 from gpclass.inference.selection import Selector
-from gpclass.kernels import RBF, Linear, PerClass
-from gpclass.likelihoods import Probit
+from gpclass.kernels import RBF, Linear, PerClass, Precomputed
+from gpclass.likelihoods import MultinomialProbit, Probit
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +93,16 @@ def test_warm_start_goes_on_where_it_was(digits):
     np.testing.assert_array_equal(grown.active_[:50], first)
     np.testing.assert_array_equal(grown.active_, once.active_)
     np.testing.assert_allclose(grown.predict_proba(X[:20]), once.predict_proba(X[:20]), atol=1e-8)
-    with pytest.raises(ValueError, match="same X"):
-        grown.fit(X[::-1], y[::-1])
+    for change in (
+        {"X": X[::-1]},
+        {"y": (y + 1) % 10},
+        {"kernel": RBF()},
+        {"likelihood": MultinomialProbit(label_noise=0.1)},
+    ):
+        data = {"X": X, "y": y, **{k: v for k, v in change.items() if k in "Xy"}}
+        changed = copy.deepcopy(grown).set_params(**{k: v for k, v in change.items() if k not in "Xy"})
+        with pytest.raises(ValueError, match="begin anew"):
+            changed.fit(**data)
     np.testing.assert_array_equal(grown.active_, once.active_)  # the model is not lost
 
 
@@ -280,6 +289,76 @@ def test_kernels_of_their_own_and_clones(digits):
     np.testing.assert_array_equal(again.predict_proba(X_new), shared.predict_proba(X_new))
     again.partial_fit(X[250:300], y[250:300])
     assert not hasattr(clone(shared), "posterior_")
+
+
+@pytest.fixture(scope="module")
+def many():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5200, 2))
+    y = (X[:, 0] + 0.3 * rng.standard_normal(5200) > 0).astype(int)
+    X[:4], y[:4] = [8.0, 8.0] + 0.01 * rng.standard_normal((4, 2)), 2
+    return X, y
+
+
+def test_of_many_rows_some_calibrate(many):
+    X, y = many
+    model = IVMClassifier(10.0 * RBF(), n_active=40, hyper="fixed", warm_start=True).fit(X, y)
+    held_out = model._held_out(y, model._ivm(None), None)
+    assert 990 <= np.count_nonzero(held_out) <= 1000
+    assert not np.any(held_out[model.active_])
+    assert not np.any(held_out[y == 2])  # four rows of a class: none to spare
+    assert model.predict([[8.0, 8.0]]) == 2
+    assert np.all(np.isfinite(model.loo_proba_))
+    first = model.active_.copy()
+    model.set_params(n_active=60).fit(X, y)
+    np.testing.assert_array_equal(model.active_[:40], first)
+    # Rows that were kept stay kept when others are set aside now.
+    plain = IVMClassifier(10.0 * RBF(), n_active=40, hyper="fixed", warm_start=True, calibration=None).fit(X, y)
+    first = plain.active_.copy()
+    plain.set_params(n_active=50, calibration="loo").fit(X, y)
+    np.testing.assert_array_equal(plain.active_[:40], first)
+
+
+def test_settings_may_change_between_batches(digits):
+    X, y, X_new, y_new = digits
+    model = fixed(n_active=20).partial_fit(X[:100], y[:100], classes=np.arange(10))
+    model.set_params(n_active=60).partial_fit(X[100:300], y[100:300])
+    assert len(model.active_rows_) == 60
+    model.set_params(n_active=30).partial_fit(X[300:310], y[300:310])
+    assert len(model.active_rows_) == 30
+    with pytest.raises(ValueError, match="update='vb'"):
+        model.set_params(update="vb").partial_fit(X[310:320], y[310:320])
+    shared = fixed(n_active=60, update="vb").partial_fit(X[:100], y[:100], classes=np.arange(10))
+    shared.set_params(update="adf").partial_fit(X[100:], y[100:])
+    assert shared.score(X_new, y_new) > 0.85
+
+
+def test_first_batches_of_any_kind(digits):
+    X, y, X_new, y_new = digits
+    one = IVMClassifier(KERNEL, n_active=50).partial_fit(X[:1], y[:1], classes=np.arange(10))
+    one.partial_fit(X[1:], y[1:])
+    assert one.score(X_new, y_new) > 0.8
+    # A column that is constant at first may matter later.
+    Z = np.column_stack([np.r_[np.zeros(50), np.linspace(-3, 3, 200)], np.random.default_rng(0).standard_normal(250)])
+    t = np.r_[np.arange(50) % 2, Z[50:, 0] > 0].astype(int)
+    model = IVMClassifier(4.0 * RBF(), hyper="fixed", standardize=True).partial_fit(Z[:50], t[:50])
+    model.partial_fit(Z[50:], t[50:])
+    assert model.score(Z[50:], t[50:]) > 0.9
+
+
+def test_calibration_of_fit_outlives_one_more_row(digits):
+    X, y, _, _ = digits
+    model = fixed(n_active=100).fit(X, y)
+    before = model.calibration_.mean_scale
+    model.partial_fit(X[:1], y[:1])
+    assert model.calibration_.mean_scale == pytest.approx(before, rel=0.2)
+
+
+def test_covariances_are_no_features(digits):
+    X, y, _, _ = digits
+    K = KERNEL(X[:50])
+    with pytest.raises(TypeError, match="needs features"):
+        IVMClassifier(Precomputed(), hyper="fixed").fit(K, y[:50])
 
 
 def test_linear_and_rbf_together(digits):

@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 from gpclass import GPClassifier, GPOrdinalClassifier, SparseGPClassifier
 from gpclass.hyper import Evidence
 from gpclass.inference import EP, IVM, SparseEP
-from gpclass.kernels import RBF, PerClass, Precomputed
+from gpclass.kernels import RBF, Linear, PerClass, Precomputed, White
 from gpclass.likelihoods import OrderedProbit
 
 KERNEL = 100.0 * RBF(3.0)
@@ -95,8 +95,19 @@ def test_bad_blocks(digits):
         calls.append(1)
         yield X[: 100 if len(calls) > 3 else 200], y[: 100 if len(calls) > 3 else 200]
 
-    with pytest.raises(ValueError, match="same 200 rows in every pass"):
+    with pytest.raises(ValueError, match="same rows in every pass"):
         model.fit(shrinking)
+
+    rng = np.random.default_rng(0)
+
+    def shuffled():
+        order = rng.permutation(600)
+        yield X[order], y[order]
+
+    with pytest.raises(ValueError, match="must not shuffle anew"):
+        model.fit(shuffled)
+    with pytest.raises(TypeError, match="no y beside it"):
+        model.fit(shuffled, y)
 
 
 def test_learning_through_inducing_rows():
@@ -129,6 +140,7 @@ def test_default_learns_and_calibrates(digits):
         ({"hyper": "nuts"}, TypeError, "expected hyper="),
         ({"kernel": PerClass(RBF())}, TypeError, "one kernel for all classes"),
         ({"kernel": Precomputed()}, TypeError, "needs features"),
+        ({"kernel": RBF() + White() * Linear()}, ValueError, "white noise of the same variance"),
         ({"likelihood": "logit", "inference": "vb"}, ValueError, "Logit is for 2 classes"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from gpclass import GPRegressor, IVMRegressor
 from gpclass.hyper.alternating import _partition, _site_evidence
@@ -265,16 +266,13 @@ def test_gradient_of_the_active_evidence(problem, update):
         value, slope, _ = _site_evidence(model, sites, own.theta)
         expected = central_difference(lambda t, m=model, s=sites: _site_evidence(m, s, t)[0], own.theta)
         np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-7)
-    # The value itself is a Gaussian density (LPJ05 eq 26).
+    # The value itself is a ratio of Gaussian densities (LPJ05 eq 26, over what the sites alone say).
     K = kernel(X[sites.rows])
-    from scipy.stats import multivariate_normal
-
-    dense = sum(
-        multivariate_normal(np.zeros(20), K + np.diag(1 / sites.precision[:, c % sites.precision.shape[1]])).logpdf(
-            sites.mean[:, c]
-        )
-        for c in range(3)
-    )
+    dense = 0.0
+    for c in range(3):
+        noise = np.diag(1.0 / sites.precision[:, c % sites.precision.shape[1]])
+        dense += multivariate_normal(np.zeros(20), K + noise).logpdf(sites.mean[:, c])
+        dense -= multivariate_normal(np.zeros(20), noise).logpdf(sites.mean[:, c])
     assert value == pytest.approx(dense, rel=1e-9)
 
 
@@ -287,3 +285,38 @@ def test_gradient_of_the_noise_objective(problem):
     _, slope, _ = _partition(model, beliefs, likelihood.theta)
     expected = central_difference(lambda t: _partition(model, beliefs, t)[0], likelihood.theta)
     np.testing.assert_allclose(slope, expected, rtol=1e-7)
+
+
+def test_sites_without_precision_do_not_swamp_the_evidence(problem):
+    # A likelihood that is not log-concave may get a site that matches the mean alone, with next to no precision.
+    X, y = problem
+    model = Model(20.0 * RBF(1.5), Probit(), IVM(30), X, (y == 0).astype(int), 1)
+    active, _ = model.engine.select(model.kernel, X, model.y, model.likelihood, 1)
+    sites = active.sites()
+    ordinary = _site_evidence(model, sites, model.kernel.theta)[0]
+    sites.precision[3], sites.mean[3] = 1e-13, 1e13 * sites.precision[3] * sites.mean[3]
+    value, slope, _ = _site_evidence(model, sites, model.kernel.theta)
+    assert abs(value - ordinary) < 20.0
+    expected = central_difference(lambda t: _site_evidence(model, sites, t)[0], model.kernel.theta)
+    np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_exchange_keeps_rows_distinct(problem):
+    X, y = problem
+    for criterion in ("random", "probability", "entropy"):
+        ivm = IVM(10, criterion, "vb", n_exchanges=8)
+        active, _ = ivm.select(RBF(), X, y, MultinomialProbit(), 3)
+        assert len(set(active.rows)) == 10
+
+
+def test_rows_beyond_doubt_are_still_candidates():
+    # P rounds to 1: its quantile must stay finite, or a row that loses its certainty would never be looked at again.
+    X = np.linspace(0, 1, 12)[:, None]
+    y = np.repeat([0, 1, 2], 4)
+    active = ActiveSet(RBF(), X, 3, 5, True)
+    active.mean[:] = 100.0 * np.eye(3)[y]
+    judge = _judge(Selector("probability", "vb"), active, y, MultinomialProbit(), None)
+    active.rows = [0]
+    assert judge.best() != 0
+    active.mean[7] = -active.mean[7]
+    assert judge.best() == 7

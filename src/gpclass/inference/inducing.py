@@ -73,7 +73,10 @@ class Features:
         # K(Z, Z) as between different rows: white noise belongs to D.
         between = kernel(Z, Z)
         self.chol = linalg.cholesky(between)
-        self.prior, self.white = prior, max(float(kernel.diag(Z[:1])[0] - between[0, 0]), 0.0)
+        white = kernel.diag(Z) - np.diag(between)
+        if prior == "dtc" and np.ptp(white) > 1e-9 * np.max(np.diag(between)):
+            raise ValueError("the prior 'dtc' needs white noise of the same variance everywhere; use prior='fitc'")
+        self.prior, self.white = prior, max(float(white[0]), 0.0)
         self._inverse = linalg.inverse_factor(self.chol)
         self._kept: list[Block] | None = [] if len(rows) * len(Z) * self.dtype.itemsize <= CACHE_BYTES else None
         self._complete = False

@@ -77,6 +77,10 @@ class IVM:
         """The selector for such a model, or why there is none."""
         selector = self._selector(n_latent, not isinstance(kernel, PerClass))
         name = type(likelihood).__name__
+        if kernel.pairwise:
+            raise TypeError(
+                "the informative vector machine needs features, not the covariances that a Precomputed kernel takes"
+            )
         if likelihood.bare is not likelihood:
             raise TypeError("the informative vector machine takes no weights or soft labels")
         if not likelihood.provides("tilted"):

@@ -44,6 +44,13 @@ class Basis:
         self._rows[:S], self._mean[:S], self._Sigma[:, :S, :S] = rows, mean, Sigma
         self._refresh()
 
+    def resized(self, budget: int, groups: int) -> Basis:
+        """A copy for so many rows, with covariances for each of C latent functions where they were shared."""
+        Sigma = self.Sigma
+        if len(Sigma) > groups:
+            raise ValueError("update='vb' shares covariances between classes, but the model has them for each ('adf')")
+        return Basis(self.kernel, budget, self.rows, self.mean, np.broadcast_to(Sigma, (groups, *Sigma.shape[1:])))
+
     @property
     def rows(self) -> np.ndarray:
         return self._rows[: self.size]

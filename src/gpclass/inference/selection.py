@@ -36,6 +36,10 @@ CRITERIA = ("entropy", "gain", "probability", "random")
 UPDATES = ("adf", "vb")
 #: Candidates for each place of a block.
 _POOL = 4
+#: Beyond this quantile P is 1 in double precision.
+_CERTAIN = 37.0
+#: How far the rough rule of the cone can be off in a quantile.
+_ROUGH = 1e-6
 #: Smallest nu * s of an update: below it a site says nothing, and its precision would be zero.
 _LEAST = 1e-12
 
@@ -114,6 +118,8 @@ class Selector:
 
         Early choices were made in ignorance (LPJ05 section 3.5). What a row is worth now is KL(with it || without it).
         """
+        if self.criterion == "random":
+            return  # no row is better than another
         judge = _judge(replace(self, block_size=1), active, y, likelihood, rng)
         for _ in track(range(n_exchanges), "exchanges"):
             position = int(np.argmin(active.worth()))
@@ -271,7 +277,7 @@ class _Lazy(_Judge):
     def _evaluate(self, rows: np.ndarray) -> None:
         mean, variance = self.active.mean[rows], self.active.variance[rows]
         log_p = cone.log_z(self.y[rows], mean, np.broadcast_to(variance, mean.shape), rough=True)
-        self.quantile[rows] = ndtri_exp(log_p)
+        self.quantile[rows] = np.minimum(ndtri_exp(log_p), _CERTAIN)
         self.seen[rows] = mean / np.sqrt(1.0 + variance)
 
     def best(self) -> int:
@@ -298,7 +304,7 @@ class _Lazy(_Judge):
             score[waiting[:batch]] = -self.quantile[waiting[:batch]]
             smallest = min(smallest, self.quantile[waiting[:batch]].min())
             waiting = waiting[batch:]
-            waiting = waiting[self.bound[waiting] <= smallest]
+            waiting = waiting[self.bound[waiting] <= smallest + _ROUGH]
             batch *= 2
         return _first(score, self.rng)
 
