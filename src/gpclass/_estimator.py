@@ -22,7 +22,7 @@ from ._learning import HYPER, Fitted, fit_samples, learn_default, why_not_mixed
 from ._progress import Callbacks, Terminal, listening
 from .hyper import Alternating, Evidence, Fixed, Learned, Metropolis, Model
 from .hyper.sampler import Sampler
-from .inference import VB, Exact, Gibbs
+from .inference import IVM, VB, Exact, Gibbs
 from .inference.base import Engine, Fit
 from .kernels import RBF, Kernel, PerClass, from_sklearn
 from .likelihoods import Likelihood, Weighted
@@ -310,6 +310,11 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             troubles.append(
                 f"the chains have not mixed: R-hat is up to {fit.info.r_hat:.2f}, expected below 1.1. Raise burn_in, "
                 "thin or n_draws of Gibbs(...)"
+            )
+        elif not fit.info.converged and isinstance(engine, IVM):
+            troubles.append(
+                "the sites of the active rows do not quite agree with each other: refinement stopped without "
+                "converging, and its best state is kept (refine=False goes without)"
             )
         elif not fit.info.converged:
             troubles.append(

@@ -165,7 +165,7 @@ def refined_sites(selector: Selector, active: ActiveSet, y: np.ndarray, likeliho
             return Sites(precision, top.m / noise + top.alpha), Fit(active.weights(), bound, bound, info)
         precision = np.broadcast_to(active.site_precision[:S], (S, C))
         start = Sites(precision.copy(), precision * active.site_mean[:S])
-        fit = EP(coupling="none")(K, y, likelihood, C, init=start)
+        fit = EP(coupling="none", max_iter=400 if C == 1 else 100)(K, y, likelihood, C, init=start)
         return fit.state, fit
 
 
