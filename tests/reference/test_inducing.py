@@ -134,3 +134,18 @@ def test_joint_beliefs_and_draws(problem):
     again = InducingPosterior.from_moments(features.kernel, X[:20], u.mean, u.cov)
     np.testing.assert_allclose(again.latent(new).cov, marginal.cov, atol=1e-5)
     np.testing.assert_allclose(again.latent(new).mean, marginal.mean, atol=1e-5)
+
+
+@pytest.mark.parametrize("engine", [SparseEP(tol=1e-6, max_iter=500), SparseVB()], ids=["ep", "vb"])
+@pytest.mark.parametrize("prior", ["dtc", "fitc"])
+def test_without_its_label_a_row_is_less_certain(problem, engine, prior):
+    # All of D belongs to what is not known of a row, whichever part of it labels are heard through.
+    X, y, _ = problem
+    features = Features(4.0 * RBF(1.0), X[:8], ArrayRows(X), prior)
+    fit = engine(features, y, MultinomialProbit(), 3)
+    with_label = InducingPosterior(features.kernel, X[:8], features.chol, fit.mean, fit.spread).latent(X)
+    D = np.concatenate([block.D + block.rest for block in features])
+    assert D.max() > 1.0
+    explained, left = with_label.cov - D[:, None], fit.loo[1] - D[:, None]
+    assert np.all(left > explained - 1e-9)
+    assert np.all(explained > -1e-9)
