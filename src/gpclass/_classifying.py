@@ -97,6 +97,12 @@ class LabelPredictor(ClassifierMixin):
             )
         return likelihood
 
+    def _calibrate_labels(self, labels: np.ndarray, fits: list[Fitted], judges: np.ndarray | None = None) -> None:
+        """``_calibrate`` for certain labels; ``judges`` says how often each row counts in it, once by default."""
+        proba = np.eye(len(self.classes_))[labels]
+        counts = np.ones(len(labels)) if judges is None else judges
+        self._calibrate(proba, fits, counts, np.ones(len(labels), bool))
+
     def _calibrate(self, proba: np.ndarray, fits: list[Fitted], weights: np.ndarray, kept: np.ndarray) -> None:
         """Leave-one-out probabilities, and the two factors learned from them."""
         self.calibration_ = Calibration()

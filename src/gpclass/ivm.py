@@ -359,8 +359,7 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
             candidates = np.flatnonzero(~held_out) if np.any(held_out) else None
             fit, interrupted = fit_ivm(self, X, labels, likelihood, ivm, n_latent, start, candidates)
             judges = held_out.astype(float) if np.any(held_out) else np.ones(len(X))
-            proba = np.eye(len(self.classes_))[labels]
-            self._calibrate(proba, [Fitted(1.0, fit, self.likelihood_)], judges, np.ones(len(X), bool))
+            self._calibrate_labels(labels, [Fitted(1.0, fit, self.likelihood_)], judges)
             few = np.flatnonzero(judges)[-_RECENT:]
             assert fit.loo is not None
             self._recent = labels[few], fit.loo[0][few], fit.loo[1][few]

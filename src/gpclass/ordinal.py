@@ -104,8 +104,7 @@ class GPOrdinalClassifier(LabelPredictor, GPEstimator):
             else:
                 self.sites_ = None
                 fits = self._learn(X, labels, likelihood, engine, 1)
-            everyone = np.ones(len(X))
-            self._calibrate(np.eye(len(self.classes_))[labels], fits, everyone, everyone > 0)
+            self._calibrate_labels(labels, fits)
         if interrupted:
             raise KeyboardInterrupt(f"the model has the {len(self.posterior_.X)} rows chosen so far")
         return self

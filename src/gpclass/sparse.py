@@ -162,7 +162,7 @@ n_features_in_
             n_latent = likelihood.n_latent(len(self.classes_))
             engine = choose("inference", self.inference, ENGINES)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-            model = self._sample_model(source, labels, likelihood, engine, n_latent, rng)
+            model = self._sample_model(source, labels, likelihood, n_latent, rng)
             self._learn_theta(model, self._hyper(), engine, rng)
             Z = self._choose_inducing(model, self.kernel_, self.likelihood_, rng)
             features = Features(self.kernel_, Z, ScaledRows(source, self._scaled), self.prior, self.dtype)
@@ -171,9 +171,7 @@ n_features_in_
             self.info_, self.n_iter_ = fit.info, fit.info.n_iter
             self.log_evidence_, self.objective_ = fit.log_evidence, fit.objective
             self.posterior_ = InducingPosterior(self.kernel_, Z, features.chol, fit.mean, fit.spread)
-            everyone = np.ones(len(labels))
-            proba = np.eye(len(self.classes_))[labels]
-            self._calibrate(proba, [Fitted(1.0, fit, self.likelihood_)], everyone, everyone > 0)
+            self._calibrate_labels(labels, [Fitted(1.0, fit, self.likelihood_)])
         return self
 
     def _source(self, X: Any, y: Any) -> Source:
@@ -202,7 +200,6 @@ n_features_in_
         source: Source,
         labels: np.ndarray,
         likelihood: Likelihood,
-        engine: Any,
         n_latent: int,
         rng: np.random.Generator,
     ) -> SparseModel:
