@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from gpclass.kernels import RBF, Constant, PerClass
-from gpclass.parameters import POSITIVE, REAL
 from gpclass.priors import (
     Dirichlet,
     Exponential,
@@ -85,8 +84,8 @@ def test_shares_are_dirichlet():
 NAMES = ["rbf.variance", "rbf.length_scale[0]", "rbf.length_scale[1]", "constant.variance"]
 
 
-def _laid(prior, names=NAMES, domains=(POSITIVE,) * 4, known=NAMES):
-    return lay_over(prior, names, domains, np.zeros(len(names)), known)
+def _laid(prior, names=NAMES, positive=(True,) * 4, known=NAMES):
+    return lay_over(prior, names, positive, np.zeros(len(names)), known)
 
 
 def test_the_most_exact_name_wins():
@@ -105,7 +104,7 @@ def test_the_most_exact_name_wins():
 
 def test_names_of_a_kernel_per_class():
     kernel = PerClass(1.0 * RBF(np.ones(2)) + Constant()).bind(np.ones((3, 2)), 2)
-    laid = _laid({"length_scale": Exponential()}, kernel.theta_names, [POSITIVE] * 8, list(kernel.parameters))
+    laid = _laid({"length_scale": Exponential()}, kernel.theta_names, [True] * 8, list(kernel.parameters))
     assert laid.parts[1][1].tolist() == [1, 2, 5, 6]
 
 
@@ -124,14 +123,14 @@ def test_bad_priors(prior, message):
 
 def test_prior_on_a_fixed_parameter_is_refused():
     with pytest.raises(ValueError, match="which is fixed"):
-        _laid({"constant.variance": Gamma()}, NAMES[:3], (POSITIVE,) * 3, NAMES)
+        _laid({"constant.variance": Gamma()}, NAMES[:3], (True,) * 3, NAMES)
 
 
 def test_positive_priors_are_refused_for_parameters_of_either_sign():
     with pytest.raises(ValueError, match="'bias' can have either sign"):
-        lay_over({"bias": Relevance(Normal())}, ["bias"], [REAL], np.zeros(1), ["bias"])
+        lay_over({"bias": Relevance(Normal())}, ["bias"], [False], np.zeros(1), ["bias"])
     with pytest.raises(ValueError, match="'bias' can have either sign"):
-        lay_over(Gamma(), ["bias"], [REAL], np.zeros(1), ["bias"])
+        lay_over(Gamma(), ["bias"], [False], np.zeros(1), ["bias"])
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from .parameters import POSITIVE
-
 
 class Terms(NamedTuple):
     """Log densities of the entries of theta, and the slope of each in its own entry."""
@@ -263,7 +261,11 @@ class LogPrior(NamedTuple):
 
 
 def lay_over(
-    prior: PriorLike, names: Sequence[str], domains: Sequence[str], start: np.ndarray, known: Sequence[str]
+    prior: PriorLike,
+    names: Sequence[str],
+    positive: Sequence[bool] | np.ndarray,
+    start: np.ndarray,
+    known: Sequence[str],
 ) -> LogPrior:
     """Give every entry of theta its prior (names as for ``by_name``)."""
     if prior is None or isinstance(prior, Prior):
@@ -282,7 +284,7 @@ def lay_over(
         assert mine is not None
         inner = mine.prior if isinstance(mine, Relevance) else mine
         for j in where:
-            if domains[j] != POSITIVE and (inner.natural or isinstance(mine, Relevance)):
+            if not positive[j] and (inner.natural or isinstance(mine, Relevance)):
                 raise ValueError(
                     f"{type(mine).__name__} is a prior for positive parameters, but {names[j]!r} can have either sign; "
                     "use Normal or StudentT"

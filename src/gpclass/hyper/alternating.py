@@ -16,6 +16,7 @@ from ..inference.ivm import IVM
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..priors import LogPrior, Normal, PriorLike
+from .coordinates import Coordinates, check_coordinates
 from .evidence import Fixed, climb
 from .objective import Model
 from .results import Learned, check_counts
@@ -46,6 +47,8 @@ class Alternating:
         Limit on L-BFGS-B iterations in each turn.
     tol : float
         Stop a turn when a step changes the objective by less than this, relative to its size or its first slope.
+    coordinates : "log", "softplus" or "sigmoid"
+        What the search moves in, as for ``Evidence``; LPJ05 use "softplus".
     """
 
     n_rounds: int = 4
@@ -53,9 +56,11 @@ class Alternating:
     prior: PriorLike = field(default_factory=Normal)
     max_iter: int = 50
     tol: float = 1e-6
+    coordinates: str = "log"
 
     def __post_init__(self) -> None:
         check_counts(self, n_rounds=1, n_active=1, max_iter=1)
+        check_coordinates(self.coordinates)
 
     def check(self, engine: Any) -> None:
         if not isinstance(engine, IVM):
@@ -79,13 +84,14 @@ class Alternating:
             if split:
                 sites, _ = self._select(model, theta)
                 target = self._target(partial(_site_evidence, model, sites), model, prior, slice(0, split), theta)
-                found = climb(target, theta[:split], self.max_iter, self.tol)
+                found = climb(target, theta[:split], self.max_iter, self.tol, self._coordinates(model, slice(0, split)))
                 theta, value = np.concatenate([found.theta, theta[split:]]), found.value
                 n_evaluations, settled = n_evaluations + found.n_evaluations, found.converged
             if split < len(theta):
                 _, beliefs = self._select(model, theta)
                 target = self._target(partial(_partition, model, beliefs), model, prior, slice(split, None), theta)
-                found = climb(target, theta[split:], self.max_iter, self.tol)
+                own = self._coordinates(model, slice(split, None))
+                found = climb(target, theta[split:], self.max_iter, self.tol, own)
                 theta = np.concatenate([theta[:split], found.theta])
                 n_evaluations, settled = n_evaluations + found.n_evaluations, settled and found.converged
             trace.append(value)
@@ -105,6 +111,9 @@ class Alternating:
         if interrupted:
             raise KeyboardInterrupt
         return active.sites(), (active.mean, np.array(np.broadcast_to(active.variance, active.mean.shape)))
+
+    def _coordinates(self, model: Model, part: slice) -> Coordinates:
+        return Coordinates(self.coordinates, model.positive[part], model.theta_bounds[part])
 
     def _target(self, evaluate: Any, model: Model, prior: LogPrior, part: slice, theta: np.ndarray) -> Target:
         """The objective of one turn in its part of theta, the rest as it is."""

@@ -13,6 +13,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from .._progress import task, track
 from ..priors import Normal, PriorLike
+from .coordinates import Coordinates, check_coordinates
 from .objective import Model
 from .results import Learned, check_counts
 from .target import Target
@@ -52,6 +53,8 @@ class Evidence:
         Learn from at most so many rows, evenly spaced within each class; the fit itself uses all. A few parameters are
         settled by a few hundred rows, and the cost of an evaluation grows with the cube of their number. None
         learns from all rows.
+    coordinates : "log", "softplus" or "sigmoid"
+        What the search moves in, for positive parameters (see ``gpclass.hyper.coordinates``); optima are the same.
     """
 
     prior: PriorLike = field(default_factory=Normal)
@@ -59,9 +62,11 @@ class Evidence:
     tol: float = 1e-7
     spread: float = 1.5
     max_rows: int | None = 350
+    coordinates: str = "log"
 
     def __post_init__(self) -> None:
         check_counts(self, max_iter=1)
+        check_coordinates(self.coordinates)
         if self.max_rows is not None:
             check_counts(self, max_rows=2)
 
@@ -128,21 +133,24 @@ class Evidence:
         if not np.isfinite(target(theta)[0]):
             # Better an evidence from an engine that has not converged than none.
             target = self.target(model, strict=False)
-        return climb(target, theta, self.max_iter, self.tol), target.cause
+        coordinates = Coordinates(self.coordinates, model.positive, target.bounds)
+        return climb(target, theta, self.max_iter, self.tol, coordinates), target.cause
 
 
-def climb(target: Target, theta: np.ndarray, max_iter: int, tol: float) -> Learned:
+def climb(target: Target, theta: np.ndarray, max_iter: int, tol: float, coordinates: Coordinates) -> Learned:
     """The nearest optimum, by L-BFGS-B."""
     first, slope = target(theta)
     if not np.isfinite(first):
         return Learned(theta, -np.inf, 1, False)
     # With bounds on every variable L-BFGS-B takes a first step as long as the gradient, which can throw a parameter
     # across its whole range. Scaled like this the first step is at most 1 in any entry.
-    scale = max(1.0, float(np.max(np.abs(slope))))
+    first_u = coordinates.of(theta)
+    scale = max(1.0, float(np.max(np.abs(slope * coordinates.back(first_u)[1]))))
 
-    def loss(t: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = target(t)
-        return (-value / scale, -gradient / scale) if np.isfinite(value) else (_REFUSED, gradient)
+    def loss(u: np.ndarray) -> tuple[float, np.ndarray]:
+        at, within = coordinates.back(u)
+        value, gradient = target(at)
+        return (-value / scale, -gradient * within / scale) if np.isfinite(value) else (_REFUSED, gradient)
 
     with task("search") as search:
 
@@ -152,12 +160,12 @@ def climb(target: Target, theta: np.ndarray, max_iter: int, tol: float) -> Learn
 
         found = minimize(
             loss,
-            theta,
+            first_u,
             jac=True,
             method="L-BFGS-B",
-            bounds=target.bounds,
+            bounds=coordinates.ranges,
             options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-5},
             callback=tell,
         )
     converged = bool(found.success) and not target.n_refused
-    return Learned(found.x, -float(found.fun) * scale, target.n_evaluations, converged)
+    return Learned(coordinates.back(found.x)[0], -float(found.fun) * scale, target.n_evaluations, converged)

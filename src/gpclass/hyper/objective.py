@@ -13,6 +13,7 @@ from ..inference.base import Engine, Fit, differentiable
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..linalg import suited_threads
+from ..parameters import POSITIVE
 from ..priors import LogPrior, PriorLike, lay_over
 
 
@@ -82,14 +83,15 @@ class Model:
         """Names of all parameters, fixed ones too."""
         return [*self.kernel.parameters, *(f"likelihood.{name}" for name in self.likelihood.parameters)]
 
+    @property
+    def positive(self) -> np.ndarray:
+        """Which entries of theta are logarithms of positive parameters, (P,)."""
+        free = [p for part in (self.kernel, self.likelihood) for p in part.parameters.values() if not p.fixed]
+        return np.concatenate([np.full(np.size(p.value), p.domain == POSITIVE) for p in free] or [np.zeros(0, bool)])
+
     def log_prior(self, prior: PriorLike) -> LogPrior:
         """A prior laid over the entries of theta, around the present values."""
-        domains = []
-        for part in (self.kernel, self.likelihood):
-            for parameter in part.parameters.values():
-                if not parameter.fixed:
-                    domains += [parameter.domain] * np.size(parameter.value)
-        return lay_over(prior, self.theta_names, domains, self.theta, self.parameter_names)
+        return lay_over(prior, self.theta_names, self.positive, self.theta, self.parameter_names)
 
     def thinned(self, max_rows: int) -> Model:
         """The same model on at most so many rows (see ``spread_rows``)."""
