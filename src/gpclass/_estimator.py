@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._arviz import inference_data
 from ._learning import HYPER, Fitted, fit_samples, learn_default, why_not_mixed
 from ._progress import Callbacks, Terminal, listening
-from .hyper import Alternating, Evidence, Fixed, Learned, Metropolis, Model
+from .hyper import Alternating, Evidence, Fixed, HeldOut, Learned, Metropolis, Model
 from .hyper.sampler import Sampler
 from .inference import IVM, VB, Exact, Gibbs
 from .inference.base import Engine, Fit
@@ -273,6 +273,9 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         if isinstance(hyper, (Metropolis, Alternating)):
             hyper.check(engine)
             self.hyper_ = hyper(replace(model, engine=engine), rng, self.n_restarts, self.n_jobs)
+        elif isinstance(hyper, HeldOut):
+            model = self._learn_theta(model, hyper.first, engine, rng)
+            self.hyper_ = hyper(replace(model, kernel=self.kernel_, likelihood=model.at(self.hyper_.theta)[1]), rng)
         elif self.kernel is None and isinstance(hyper, (Evidence, Sampler)):
             model, self.hyper_ = learn_default(model, hyper, rng, self.n_restarts, self.n_jobs)
         else:
@@ -294,7 +297,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         elif not self.hyper_.converged:
             troubles.append(
                 f"learning stopped after {self.hyper_.n_evaluations} evaluations without converging; the best "
-                "parameters found are kept. Raise Evidence(max_iter=...) or start from other values."
+                "parameters found are kept. Raise Evidence(max_iter=...) or HeldOut(max_evaluations=...), whichever is "
+                "learning, or start from other values."
             )
         # No label noise found is a finding, not a trouble.
         noise = getattr(self.likelihood_, "label_noise", 0.0)

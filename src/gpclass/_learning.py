@@ -11,7 +11,20 @@ from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
 from ._progress import quiet, track
-from .hyper import HMC, NUTS, Alternating, Evidence, Fixed, Importance, Learned, LeaveOneOut, Metropolis, Model, Samples
+from .hyper import (
+    HMC,
+    NUTS,
+    Alternating,
+    Evidence,
+    Fixed,
+    HeldOut,
+    Importance,
+    Learned,
+    LeaveOneOut,
+    Metropolis,
+    Model,
+    Samples,
+)
 from .kernels import Scaled
 from .likelihoods import Likelihood
 from .priors import Normal
@@ -20,12 +33,24 @@ HYPER = {
     "alternating": Alternating,
     "evidence": Evidence,
     "fixed": Fixed,
+    "held_out": HeldOut,
     "hmc": HMC,
     "importance": Importance,
     "loo": LeaveOneOut,
     "metropolis": Metropolis,
     "nuts": NUTS,
 }
+
+
+#: From so many rows on, the estimators for many rows learn by rows set aside (measured: docs/design.md).
+_MANY = 5000
+
+
+def for_many_rows(hyper: Any, n_rows: int) -> Any:
+    """The setting ``hyper`` of an estimator for many rows, "auto" settled."""
+    if isinstance(hyper, str) and hyper == "auto":
+        return "held_out" if n_rows >= _MANY else "evidence"
+    return hyper
 
 
 class Fitted(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -15,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator, available_memory, choose
 from ._labels import refuse_mixed_labels
-from ._learning import HYPER, Fitted
+from ._learning import HYPER, Fitted, for_many_rows
 from ._regressing import NumberPredictor
 from .calibration import Belief, Calibration, calibrate
+from .hyper.objective import set_aside
 from .hyper.sampler import Sampler
 from .inference import IVM, Exact
 from .inference.active_set import Chosen
@@ -33,6 +35,8 @@ from .posteriors import GaussianPosterior, InducingPosterior
 #: Rows that are passed over are the easier ones and flatter the model. Of so many rows, some are therefore set aside to
 #: calibrate; of fewer, none can be spared (measured: docs/design.md).
 _MANY, _JUDGES = 5000, 1000
+#: Then the model is made again with them, where their share is larger than this.
+_WORTH_IT = 0.02
 #: Rows whose predictions, made before their label came, calibrate an online model.
 _RECENT = 1000
 
@@ -114,7 +118,7 @@ class IVMEstimator(GPEstimator):
         model = self._model_of(X, y, likelihood, ivm, n_latent, moments=moments)  # type: ignore[arg-type]
         ivm.selector(model.kernel, likelihood, n_latent)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        model = self._learn_theta(model, _one_theta(self), ivm, rng)  # type: ignore[arg-type]
+        model = self._learn_theta(model, _one_theta(self, len(y)), ivm, rng)  # type: ignore[arg-type]
         self.log_evidence_ = 0.0
         return model.X
 
@@ -166,14 +170,16 @@ def fit_ivm(
     ivm: IVM,
     n_latent: int,
     start: Chosen | None = None,
-    candidates: np.ndarray | None = None,
+    judges: np.ndarray | None = None,
 ) -> tuple[Fit, bool]:
-    """Learn theta (unless ``start`` says that has been done), choose the active rows among the candidates (given by
-    increasing numbers; all of them by default), and keep posterior and results; the fit, with beliefs about all rows
-    in ``loo``, and whether Ctrl-C cut it short."""
+    """Learn theta (unless ``start`` says that has been done), choose the active rows, and keep posterior and results;
+    the fit, and whether Ctrl-C cut it short.
+
+    ``judges`` (n,) are rows set aside: the fit's ``loo`` has beliefs about them that their labels had no part in. Only
+    then their share of the active rows is chosen, and they can be among those."""
     if ivm.n_active is not None and ivm.n_active > len(y):
         warnings.warn(f"n_active is {ivm.n_active}, but there are {len(y)} rows: all of them are used", stacklevel=4)
-    hyper = _one_theta(estimator)
+    hyper = _one_theta(estimator, len(y))
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     if start is None:
         model = estimator._model_of(X, y, likelihood, ivm, n_latent)
@@ -184,39 +190,40 @@ def fit_ivm(
     else:
         rows = estimator._scaled(X)
     ties = None if estimator.random_state is None else rng
-    few = np.arange(len(y)) if candidates is None else candidates
-    if start is not None:
-        start = start._replace(rows=np.searchsorted(few, start.rows))
-    own = rows if candidates is None else rows[few]
-    active, interrupted = ivm.select(estimator.kernel_, own, y[few], estimator.likelihood_, n_latent, ties, start)
-    fit = ivm.finish(active, y[few], estimator.likelihood_)
+
+    def choose_rows(n_active: int, start: Chosen | None, barred: np.ndarray | None) -> tuple[Chosen, Fit, bool]:
+        few = replace(ivm, n_active=n_active)
+        kernel, likelihood = estimator.kernel_, estimator.likelihood_
+        active, interrupted = few.select(kernel, rows, y, likelihood, n_latent, ties, start, barred)
+        fit = few.finish(active, y, likelihood)
+        return active.sites(), fit, interrupted
+
+    S = ivm.size(len(y))
+    late = 0 if judges is None else round(S * float(np.mean(judges)))
+    late = 0 if late < _WORTH_IT * S else late
+    early = S - late if start is None else max(S - late, min(S, len(start.rows)))
+    sites, fit, interrupted = choose_rows(early, start, judges)
+    if early < S and not interrupted:
+        beliefs = fit.loo
+        sites, fit, interrupted = choose_rows(S, sites, None)
+        fit = fit._replace(loo=beliefs)
     estimator._warn_about(ivm, fit)
     estimator._basis = None
     estimator.n_seen_ = len(y)
     estimator.info_, estimator.n_iter_ = fit.info, fit.info.n_iter
     estimator.log_evidence_, estimator.objective_ = fit.log_evidence, fit.objective
-    sites = active.sites()
-    estimator.sites_ = sites._replace(rows=few[sites.rows])
-    estimator.posterior_ = GaussianPosterior(estimator.kernel_, rows[estimator.sites_.rows], fit.weights)
-    if candidates is not None:
-        others = np.setdiff1d(np.arange(len(y)), few)
-        assert fit.loo is not None
-        beliefs = []
-        for known, new in zip(fit.loo, estimator.posterior_.latent(rows[others]), strict=True):
-            both = np.empty((len(y), n_latent))
-            both[few], both[others] = known, new
-            beliefs.append(both)
-        fit = fit._replace(loo=(beliefs[0], beliefs[1]))
+    estimator.sites_ = sites
+    estimator.posterior_ = GaussianPosterior(estimator.kernel_, rows[sites.rows], fit.weights)
     return fit, interrupted
 
 
-def _one_theta(estimator: Any) -> Any:
+def _one_theta(estimator: Any, n_rows: int) -> Any:
     """The setting ``hyper``, which must give one set of parameters."""
-    hyper = choose("hyper", estimator.hyper, HYPER)
+    hyper = choose("hyper", for_many_rows(estimator.hyper, n_rows), HYPER)
     if isinstance(hyper, Sampler):
         raise TypeError(
-            f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper='evidence', "
-            f"'alternating', 'loo' or 'fixed', got {estimator.hyper!r}"
+            f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper='auto', "
+            f"'evidence', 'held_out', 'alternating', 'loo' or 'fixed', got {estimator.hyper!r}"
         )
     return hyper
 
@@ -264,15 +271,16 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
     refine : bool, default=True
         Whether, after selection, the rows' contributions are made to agree with each other, by expectation propagation
         ("adf") or variational Bayes ("vb").
-    hyper : str or an object of ``gpclass.hyper``, default="evidence"
+    hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" learns kernel parameters by the evidence of a sample of at most 350 rows, "loo" by its leave-one-out
-        predictions; "alternating" from the active rows, in turns with their selection (LPJ05 algorithm 2); "fixed"
-        leaves them alone.
+        predictions; "held_out" puts right what "evidence" says of scale by the predictions of rows set aside;
+        "alternating" learns from the active rows, in turns with their selection (LPJ05 algorithm 2); "fixed" leaves
+        them alone. "auto" is "held_out" from 5000 rows on, else "evidence".
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from predictions of the
         training labels: of rows that were not kept, and of those kept without their own label. Rows that are passed
         over are the easier ones, so ``loo_proba_`` flatters the model somewhat; of 5000 rows and more, 1000 are set
-        aside for calibration and cannot be kept.
+        aside until it has been calibrated, and can be kept only then.
     warm_start : bool, default=False
         Whether ``fit`` on the same data goes on from the rows kept by the last: after raising ``n_active``, or after
         an interrupt (Ctrl-C), which keeps what was chosen so far.
@@ -312,7 +320,7 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         block_size: int = 1,
         n_exchanges: int = 0,
         refine: bool = True,
-        hyper: Any = "evidence",
+        hyper: Any = "auto",
         calibration: str | None = "loo",
         warm_start: bool = False,
         dtype: str = "float64",
@@ -356,10 +364,9 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
             ivm = self._ivm(best_engine(likelihood))
             n_latent = likelihood.n_latent(len(self.classes_))
             held_out = self._held_out(labels, ivm, start)
-            candidates = np.flatnonzero(~held_out) if np.any(held_out) else None
-            fit, interrupted = fit_ivm(self, X, labels, likelihood, ivm, n_latent, start, candidates)
-            judges = held_out.astype(float) if np.any(held_out) else np.ones(len(X))
-            self._calibrate_labels(labels, [Fitted(1.0, fit, self.likelihood_)], judges)
+            fit, interrupted = fit_ivm(self, X, labels, likelihood, ivm, n_latent, start, held_out)
+            judges = held_out if np.any(held_out) else np.ones(len(X), bool)
+            self._calibrate_labels(labels, [Fitted(1.0, fit, self.likelihood_)], judges.astype(float))
             few = np.flatnonzero(judges)[-_RECENT:]
             assert fit.loo is not None
             self._recent = labels[few], fit.loo[0][few], fit.loo[1][few]
@@ -368,14 +375,10 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         return self
 
     def _held_out(self, labels: np.ndarray, ivm: IVM, start: Chosen | None) -> np.ndarray:
-        """Which rows cannot be kept and calibrate instead: some of many, or none."""
-        held_out = np.zeros(len(labels), bool)
+        """Which rows are set aside to calibrate: some of many, or none."""
         n = len(labels)
-        if self.calibration == "loo" and n >= _MANY and n - ivm.size(n) >= 2 * _JUDGES:
-            for label in np.unique(labels):
-                own = np.flatnonzero(labels == label)
-                share = min(round(_JUDGES * len(own) / n), len(own) // 5)  # rare classes can spare few rows, or none
-                held_out[own[np.linspace(0, len(own) - 1, share).round().astype(int)]] = True
+        enough = self.calibration == "loo" and n >= _MANY and n - ivm.size(n) >= 2 * _JUDGES
+        held_out = set_aside(labels, _JUDGES if enough else 0)
         if start is not None:
             held_out[start.rows] = False  # kept before, and to be kept again
         return held_out

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator, choose
 from ._labels import refuse_mixed_labels
-from ._learning import HYPER, Fitted
+from ._learning import HYPER, Fitted, for_many_rows
 from ._sources import ScaledRows, Source, from_array, from_blocks
 from .hyper import Alternating, Model
 from .hyper.sampler import Sampler
@@ -86,9 +86,10 @@ class SparseGPClassifier(LabelPredictor, GPEstimator):
     prior : "dtc" or "fitc", default="dtc"
         Whether the part of a row's latent value that the inducing rows cannot explain is left out where its label is
         heard ("dtc"), or is noise on it ("fitc"). "fitc" is the proper model; "dtc" learns more from few inducing rows.
-    hyper : str or an object of ``gpclass.hyper``, default="evidence"
+    hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" learns kernel parameters from at most 350 rows; ``Evidence(max_rows=None)`` from all (at most 20000),
-        through the inducing rows. "loo" and "fixed" as for ``GPClassifier``.
+        through the inducing rows. "held_out" puts right what "evidence" says of scale by the predictions of rows set
+        aside. "loo" and "fixed" as for ``GPClassifier``. "auto" is "held_out" from 5000 rows on, else "evidence".
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from predictions of
         each row's label without it.
@@ -123,7 +124,7 @@ n_features_in_
         likelihood: Any = None,
         inference: Any = "ep",
         prior: str = "dtc",
-        hyper: Any = "evidence",
+        hyper: Any = "auto",
         calibration: str | None = "loo",
         dtype: str = "float64",
         n_restarts: int = 0,
@@ -163,7 +164,7 @@ n_features_in_
             engine = choose("inference", self.inference, ENGINES)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
             model = self._sample_model(source, labels, likelihood, n_latent, rng)
-            self._learn_theta(model, self._hyper(), engine, rng)
+            self._learn_theta(model, self._hyper(source.n_rows), engine, rng)
             Z = self._choose_inducing(model, self.kernel_, self.likelihood_, rng)
             features = Features(self.kernel_, Z, ScaledRows(source, self._scaled), self.prior, self.dtype)
             fit: SparseFit = engine(features, labels, self.likelihood_, n_latent)
@@ -189,10 +190,13 @@ n_features_in_
         self.n_features_in_ = source.n_features
         return source
 
-    def _hyper(self) -> Any:
-        hyper = choose("hyper", self.hyper, HYPER)
+    def _hyper(self, n_rows: int) -> Any:
+        hyper = choose("hyper", for_many_rows(self.hyper, n_rows), HYPER)
         if isinstance(hyper, (Sampler, Alternating)):
-            raise TypeError(f"SparseGPClassifier: expected hyper='evidence', 'loo' or 'fixed', got {self.hyper!r}")
+            raise TypeError(
+                "SparseGPClassifier: expected hyper='auto', 'evidence', 'held_out', 'loo' or 'fixed', got "
+                f"{self.hyper!r}"
+            )
         return hyper
 
     def _sample_model(
@@ -214,9 +218,9 @@ n_features_in_
         moments = source.mean, source.variance
         learner = best_engine(likelihood)
         model = self._model_of(source.take(few), labels[few], likelihood, learner, n_latent, moments=moments)
-        ep = SparseEP(tol=1e-4, max_iter=200)  # slopes of the evidence need settled sites
+        ep = SparseEP(tol=1e-5, max_iter=200)  # slopes of the evidence need settled sites
         plain = SparseModel(model.kernel, likelihood, ep, model.X, model.y, n_latent, model.X[:0], learner)  # type: ignore[arg-type]
-        max_rows = getattr(self._hyper(), "max_rows", 0)
+        max_rows = getattr(self._hyper(source.n_rows), "max_rows", 0)
         if max_rows is not None and max_rows <= PLAIN_ROWS:
             return plain
         return replace(plain, Z=self._choose_inducing(plain, model.kernel, likelihood, rng))
@@ -238,7 +242,8 @@ n_features_in_
             return model.X[np.sort(rng.choice(n, S, replace=False))]
         if self.inducing == "kmeans++":
             return kmeans_plusplus(model.X, S, random_state=int(rng.integers(2**31 - 1)))[0]
-        ivm = IVM(S, block_size=16, dtype="float32")
+        # With one latent function blocks are faster; with several, judging row by row spares most integrals.
+        ivm = IVM(S, block_size=16 if model.n_latent == 1 else 1, dtype="float32")
         active, interrupted = ivm.select(kernel, model.X, model.y, likelihood, model.n_latent)
         if interrupted:
             raise KeyboardInterrupt

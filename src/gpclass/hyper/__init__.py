@@ -2,6 +2,7 @@
 
 from .alternating import Alternating
 from .evidence import Evidence, Fixed
+from .held_out import HeldOut
 from .hmc import HMC
 from .importance import Importance
 from .leave_one_out import LeaveOneOut
@@ -16,6 +17,7 @@ __all__ = [
     "Alternating",
     "Evidence",
     "Fixed",
+    "HeldOut",
     "Importance",
     "Learned",
     "LeaveOneOut",

@@ -50,6 +50,16 @@ def spread_rows(y: np.ndarray, max_rows: int) -> np.ndarray:
     return np.sort(np.concatenate(places))
 
 
+def set_aside(y: np.ndarray, n: int) -> np.ndarray:
+    """Which n rows, at most a fifth of each label (or of all, for numbers), to judge a model of the others by."""
+    labelled = np.issubdtype(y.dtype, np.integer)
+    aside = np.zeros(len(y), bool)
+    for own in [np.flatnonzero(y == k) for k in np.unique(y)] if labelled else [np.arange(len(y))]:
+        share = min(round(n * len(own) / len(y)), len(own) // 5)  # rare classes can spare few rows, or none
+        aside[own[np.linspace(0, len(own) - 1, share).round().astype(int)]] = True
+    return aside
+
+
 class NotConvergedError(LinAlgError):
     """The engine stopped before it converged, so its evidence is not to be relied on."""
 

@@ -75,6 +75,7 @@ class ActiveSet:
     ----------
     mean (n, C), variance (n, G) : beliefs at all rows
     rows : the active rows, in the order of their inclusion
+    barred (n,) : rows that no selection may choose
     site_mean (S, C), site_precision (S, G), L (G, S, S), b (S, C), M (G, n, S) : as above, up to the capacity
     """
 
@@ -87,6 +88,7 @@ class ActiveSet:
         self.variance = np.array(np.broadcast_to(diagonal, (len(X), G)), order="F")
         self.mean = np.zeros((len(X), n_latent))
         self.rows: list[int] = []
+        self.barred = np.zeros(len(X), bool)
         self.M: np.ndarray = np.zeros((G, len(X), capacity), dtype)
         self.L = np.zeros((G, capacity, capacity))
         self.b = np.zeros((capacity, n_latent))
@@ -103,9 +105,9 @@ class ActiveSet:
         return len(self.L)
 
     @property
-    def inactive(self) -> np.ndarray:
-        """Whether each row is outside the active set."""
-        outside = np.ones(len(self.mean), bool)
+    def eligible(self) -> np.ndarray:
+        """Whether each row could become active, (n,)."""
+        outside = ~self.barred
         outside[self.rows] = False
         return outside
 

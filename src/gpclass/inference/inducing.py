@@ -124,5 +124,12 @@ class SparseFit(NamedTuple):
 
 
 def weighted_gram(V: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """V diag(weight) V' for weights >= 0, at half the cost of a product."""
-    return np.asarray(linalg.gram((V * np.sqrt(weight).astype(V.dtype)).T), float)
+    """V diag(weight) V', at half the cost of a product; weights may have either sign."""
+    scaled, negative = V * np.sqrt(np.abs(weight)).astype(V.dtype), weight < 0.0
+    if not np.any(negative):
+        return np.asarray(linalg.gram(scaled.T), float)
+    total = np.zeros((len(V), len(V)))
+    for sign, which in ((1.0, ~negative), (-1.0, negative)):
+        if np.any(which):
+            total += sign * linalg.gram(np.ascontiguousarray(scaled[:, which]).T)
+    return total

@@ -107,16 +107,20 @@ class IVM:
         n_latent: int,
         rng: np.random.Generator | None = None,
         start: Chosen | None = None,
+        barred: np.ndarray | None = None,
     ) -> tuple[ActiveSet, bool]:
         """Choose the active rows (LPJ05 algorithm 1), going on from ``start``; and whether Ctrl-C cut it short.
 
-        What has been chosen by then is kept, so an interrupt is reported and not raised.
+        Rows that are ``barred`` (n,) are not chosen, but beliefs about them are kept too. What has been chosen when an
+        interrupt comes is kept: it is reported and not raised.
         """
         selector = self.selector(kernel, likelihood, n_latent)
         active = self.empty(kernel, X, n_latent, selector)
         if start is not None and len(start.rows):
             kept = slice(0, self.size(len(start.rows)))
             active.include_all(start.rows[kept], start.precision[kept], start.mean[kept])
+        if barred is not None:
+            active.barred = barred
         try:
             selector.grow(active, y, likelihood, self.size(len(y)), rng)
             if active.size < len(y):

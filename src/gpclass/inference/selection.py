@@ -214,7 +214,7 @@ class _Pool:
 
 
 class _Judge:
-    """Scores of all inactive rows."""
+    """Scores of all rows that could become active."""
 
     def __init__(
         self,
@@ -227,10 +227,10 @@ class _Judge:
         self.selector, self.active, self.y, self.likelihood, self.rng = selector, active, y, likelihood, rng
 
     def scores(self) -> np.ndarray:
-        """(n,), minus infinity for active rows."""
+        """(n,), minus infinity for rows that are not to be chosen."""
         active = self.active
         score = self.selector.score(self.likelihood, self.y, active.mean, active.variance)
-        score[active.rows] = -np.inf
+        score[~active.eligible] = -np.inf
         return score
 
     def best(self) -> int:
@@ -240,7 +240,7 @@ class _Judge:
     def best_of_all(self, count: int) -> np.ndarray:
         """The ``count`` most informative rows, best first."""
         score = self.scores()
-        count = min(count, len(score) - self.active.size)
+        count = min(count, int(np.count_nonzero(score > -np.inf)))
         if self.rng is not None:  # equal scores in random order
             order = self.rng.permutation(len(score))
             return order[np.argsort(-score[order], kind="stable")[:count]]
@@ -253,7 +253,7 @@ class _Random(_Judge):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         rng = np.random.default_rng(0) if self.rng is None else self.rng
-        self.order = rng.permutation(np.flatnonzero(self.active.inactive))
+        self.order = rng.permutation(np.flatnonzero(self.active.eligible))
         self.before = self.active.size
 
     def best(self) -> int:
@@ -293,7 +293,7 @@ class _Lazy(_Judge):
             self.quantile,
             self.bound,
         )
-        self.bound[active.rows] = np.inf
+        self.bound[~active.eligible] = np.inf
         score = np.full(len(self.bound), -np.inf)
         waiting, smallest, batch = np.flatnonzero(self.bound < np.inf), np.inf, 32
         # The smallest known z is an upper limit: whoever might be below it has to show, likely ones first.

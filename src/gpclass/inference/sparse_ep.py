@@ -5,8 +5,8 @@ Lambda V', beliefs about w are N(B^-1 V (e nu), B^-1) and about row n
 
     mean = D e nu + e v' w,   variance = D e + e^2 v' B^-1 v.
 
-A sweep is one pass over blocks of rows: cavities and new sites of a block from the B of the last sweep, and the
-block's share of the next B from those sites.
+A sweep is one pass over blocks of rows. The rows of a block are given new sites together, from the B that the blocks
+before it have left, and B hears of them before the next block's turn: all rows at once would go to and fro.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class SparseEP:
     Parameters
     ----------
     damping : float in (0, 1]
-        Share of the way to the matching site that a sweep goes; halved when sweeps go to and fro.
+        Share of the way to the matching site that a sweep goes; less while sweeps go to and fro.
     tol : float
-        Stop when no cavity mean would, undamped, move by more than this, in units of its own spread and the unit noise
-        (apart from what all classes have in common).
+        Stop when the rows' cavity means (each row's that moves most) would, undamped, move by less than this in root
+        mean square, in units of their own spread and the unit noise, and apart from what all classes have in common.
     max_iter : int
         Limit on sweeps.
     """
@@ -63,13 +63,16 @@ class SparseEP:
             step = run.cavity_mean - before
             if n_latent > 1:  # what all classes have in common changes no label, and is slow to settle
                 step -= step.mean(axis=1, keepdims=True)
-            moved = np.max(np.abs(step) / np.sqrt(1.0 + run.cavity_variance)) / damping
-            if len(trace) > 1 and moved < self.tol:
+            moved = np.max(np.abs(step) / np.sqrt(1.0 + run.cavity_variance), axis=1) / damping
+            if len(trace) > 1 and np.sqrt(np.mean(moved**2)) < self.tol:
                 converged = True
                 break
-            if np.vdot(step, last) < -0.2 * np.linalg.norm(step) * np.linalg.norm(last):
-                damping = max(0.5 * damping, 0.05)  # to and fro
-            last = step
+            alike = float(np.vdot(step, last)) / max(float(np.linalg.norm(step) * np.linalg.norm(last)), 1e-300)
+            if alike < -0.2:  # to and fro
+                damping = max(0.5 * damping, 0.05)
+            elif alike > 0.5:
+                damping = min(1.5 * damping, self.damping)
+            last = step if len(trace) > 1 else np.zeros_like(step)  # the first sweep sets out from nothing
         log_evidence = run.sweep(0.0)
         trace.append(log_evidence)
         slope = run.gradient() if gradient else None
@@ -97,27 +100,31 @@ class _Run:
         self.R = np.broadcast_to(np.eye(S), (C, S, S)).copy()
         self._narrow = self.R.astype(features.dtype, copy=False)  # R in the precision of V
         self.w, self.log_det = np.zeros((S, C)), np.zeros(C)
+        self._B, self._location = self.R.copy(), np.zeros((S, C))  # B and V (e nu)
         if isinstance(init, Sites) and init.precision.shape == (n, C):
             self.tau[:], self.nu[:] = init
-            totals = self._no_totals()
             for block in features:
-                self._add(block, *totals)
-            self._settle(*totals)
+                self._add(block, *self._weights(block))
+            self._settle()
 
     @property
     def sites(self) -> Sites:
         return Sites(self.tau, self.nu)
 
     def sweep(self, damping: float) -> float:
-        """One pass; the log evidence before it. With ``damping`` 0 nothing moves."""
-        log_evidence = -0.5 * float(self.log_det.sum())
-        totals = self._no_totals()
+        """One pass; the log evidence on the way. With ``damping`` 0 nothing moves, and it is that of the sites."""
+        log_evidence, waiting = -0.5 * float(self.log_det.sum()), 0
         for block in self.features:
+            before = self._weights(block)
             log_evidence += self._visit(block, damping)
             if damping:
-                self._add(block, *totals)
-        if damping:
-            self._settle(*totals)
+                self._add(block, *(new - old for new, old in zip(self._weights(block), before, strict=True)))
+                waiting += len(block.D)
+            if waiting >= len(self.w):  # to factorise B is as much work as so many rows
+                self._settle()
+                waiting = 0
+        if waiting:
+            self._settle()
         return log_evidence
 
     def _visit(self, block: Block, damping: float) -> float:
@@ -157,32 +164,32 @@ class _Run:
         norms = linalg.for_each_class(lambda c: linalg.column_norms(R[c], V), len(R), len(V))
         return np.stack(norms, axis=1).astype(float)
 
-    def _no_totals(self) -> tuple[np.ndarray, np.ndarray]:
-        S, C = self.w.shape
-        return np.broadcast_to(np.eye(S), (C, S, S)).copy(), np.zeros((S, C))
+    def _weights(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """Lambda and e nu of a block's rows."""
+        tau, nu = self.tau[block.rows], self.nu[block.rows]
+        e = 1.0 / (1.0 + block.D[:, None] * tau)
+        return tau * e, e * nu
 
-    def _add(self, block: Block, B: np.ndarray, location: np.ndarray) -> None:
-        """A block's share of B and of V (e nu)."""
-        rows, V, D, _ = block
-        e = 1.0 / (1.0 + D[:, None] * self.tau[rows])
-        weight = self.tau[rows] * e
+    def _add(self, block: Block, weight: np.ndarray, location: np.ndarray) -> None:
+        """A block's share of B and of V (e nu), or a change of it."""
+        V = block.V
 
         def one(c: int) -> None:
-            B[c] += weighted_gram(V, weight[:, c])
+            self._B[c] += weighted_gram(V, weight[:, c])
 
-        linalg.for_each_class(one, len(B), len(V))
-        location += V @ (e * self.nu[rows]).astype(V.dtype)
+        linalg.for_each_class(one, len(self._B), len(V))
+        self._location += V @ location.astype(V.dtype)
 
-    def _settle(self, B: np.ndarray, location: np.ndarray) -> None:
+    def _settle(self) -> None:
         """B = L L', R = L^-1."""
 
         def one(c: int) -> None:
-            L = linalg.cholesky(B[c])
+            L = linalg.cholesky(self._B[c])
             self.R[c] = linalg.inverse_factor(L)
-            self.w[:, c] = self.R[c].T @ (self.R[c] @ location[:, c])
+            self.w[:, c] = self.R[c].T @ (self.R[c] @ self._location[:, c])
             self.log_det[c] = linalg.log_det(L)
 
-        linalg.for_each_class(one, len(B), len(self.w))
+        linalg.for_each_class(one, len(self.R), len(self.w))
         self._narrow = self.R.astype(self.features.dtype, copy=False)
 
     def gradient(self) -> np.ndarray:
@@ -201,9 +208,9 @@ class _Run:
             along += block.V @ self._alpha(block)
         total, inner = np.zeros(kernel.theta.size), np.zeros((len(self.w),) * 2)
         inverse_factor = linalg.inverse_factor(features.chol)
-        for (rows, X), block in zip(features.rows.blocks(), features, strict=True):
+        for (_, X), block in zip(features.rows.blocks(), features, strict=True):
             V, alpha = np.asarray(block.V, float), self._alpha(block)
-            weight = self.tau[rows] / (1.0 + block.D[:, None] * self.tau[rows])
+            weight, _ = self._weights(block)
             own = 0.5 * (alpha**2 - weight + weight**2 * self._spread(V)).sum(axis=1)
             H = 0.5 * alpha @ along.T - own[:, None] * V.T
             for c, R in enumerate(self.R):
@@ -217,6 +224,5 @@ class _Run:
 
     def _alpha(self, block: Block) -> np.ndarray:
         """K^-1 mean of a block's rows."""
-        rows, V, D, _ = block
-        e = 1.0 / (1.0 + D[:, None] * self.tau[rows])
-        return e * self.nu[rows] - self.tau[rows] * e * (V.T @ self.w)
+        weight, location = self._weights(block)
+        return location - weight * (block.V.T @ self.w)

@@ -1,0 +1,154 @@
+"""Kernel parameters by the probabilities of rows set aside, under an informative vector machine of the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from .._progress import quiet, task
+from ..calibration import Belief, calibrate
+from ..inference.ivm import IVM
+from ..likelihoods import Gaussian
+from ..posteriors import GaussianPosterior
+from .evidence import Evidence
+from .objective import Model, set_aside
+from .results import Learned, check_counts
+
+#: First step of the search in theta, a factor of two.
+_STEP = float(np.log(2.0))
+#: A step must gain so many nats, over all judges together: less is chance.
+_GAIN = 0.5
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Learn by ``first``, then put right what it says of scale, by what predicts rows that were set aside.
+
+    The evidence of a few hundred rows asks for smoother functions than many rows do, and leave-one-out predictions of a
+    few hundred rows share that fault. Here a model that keeps ``n_active`` of thousands of rows predicts others,
+    calibrated as the model itself will be. One factor for all length-scales, one for all variances, and so on for every
+    name among the kernel's parameters: that is few enough to be searched without slopes, which the choice of active
+    rows does not have. Ratios between parameters of one name, and the likelihood's parameters, stay as ``first`` has
+    left them.
+
+    Parameters
+    ----------
+    first : object of ``gpclass.hyper`` that learns one theta
+        Where the search sets out from.
+    n_active : int
+        Active rows of the models that are compared; at most as many as the model itself is to keep.
+    n_judges : int
+        Rows set aside; at most a fifth of all.
+    n_rows : int
+        Rows in all, evenly spaced within each class.
+    max_evaluations : int
+        Limit on models that are compared.
+    tol : float
+        Smallest step of the search in theta, the logarithm of a parameter.
+    """
+
+    first: Any = field(default_factory=Evidence)
+    n_active: int = 500
+    n_judges: int = 1000
+    n_rows: int = 5000
+    max_evaluations: int = 30
+    tol: float = 0.15
+
+    def __post_init__(self) -> None:
+        check_counts(self, n_active=1, n_judges=1, n_rows=10, max_evaluations=1)
+
+    def __call__(
+        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
+    ) -> Learned:
+        """From the model's theta on: whoever calls has run ``first``."""
+        rows = model.spread_rows(self.n_rows)
+        few = replace(model, X=model.X[rows], y=model.y[rows], likelihood=model.likelihood.take(rows))
+        judges = set_aside(few.y, self.n_judges)
+        names = [name.rpartition(".")[2].partition("[")[0] for name in model.kernel.theta_names]
+        # Variances last: calibration stands in for much of what they do.
+        distinct = sorted(dict.fromkeys(names), key=lambda name: name == "variance")
+        groups = np.array([[name == other for other in names] for name in distinct], bool)
+        if not (len(groups) and np.any(judges)):
+            return Learned(model.theta, float("nan"), 0, True, theta_names=tuple(model.theta_names))
+        low, high = model.theta_bounds.T
+        likelihood_free = np.zeros((len(groups), len(model.theta) - len(names)))
+        directions = np.hstack([groups, likelihood_free])
+
+        def at(shift: tuple[float, ...]) -> np.ndarray:
+            return np.clip(model.theta + np.array(shift) @ directions, low, high)
+
+        with task("models compared") as compared:
+
+            @cache
+            def score(shift: tuple[float, ...]) -> float:
+                value = self.score(few, judges, at(shift))
+                stop.append(compared.step(f"log probability {value:.4f}"))
+                return value
+
+            stop: list[bool] = []
+
+            def enough() -> bool:
+                return len(stop) >= self.max_evaluations or any(stop)
+
+            best, settled = _compass(score, len(groups), self.tol, _GAIN / np.count_nonzero(judges), enough)
+        touched = np.abs(at(best) - np.array([low, high])).min(axis=0) < 1e-8
+        return Learned(
+            at(best),
+            score(best),
+            len(stop),
+            settled,
+            at_bounds=tuple(name for name, hit in zip(model.theta_names, touched, strict=True) if hit),
+            theta_names=tuple(model.theta_names),
+            rows=rows,
+        )
+
+    def score(self, model: Model, judges: np.ndarray, theta: np.ndarray) -> float:
+        """Mean log probability of the judges' labels, calibrated by them, given active rows among the others."""
+        kernel, likelihood = model.at(theta)
+        ivm: Any = model.engine if isinstance(model.engine, IVM) else IVM()
+        others = np.flatnonzero(~judges)
+        ivm = replace(ivm, n_active=min(self.n_active, ivm.size(len(others))), n_exchanges=0)
+        X, y = model.X[others], model.y[others]
+        try:
+            with quiet():
+                active, interrupted = ivm.select(kernel, X, y, likelihood, model.n_latent)
+                if interrupted:
+                    raise KeyboardInterrupt
+                fit = ivm.finish(active, y, likelihood)
+        except LinAlgError:
+            return -np.inf
+        mean, variance = GaussianPosterior(kernel, X[active.rows], fit.weights).latent(model.X[judges])
+        y = model.y[judges]
+        if not isinstance(likelihood, Gaussian):
+            mean, variance = calibrate([Belief(np.zeros(len(y)), likelihood, mean, variance)], y, np.ones(len(y)))(
+                mean, variance
+            )
+        return float(likelihood.loo_log_prob(y, mean, variance).mean())
+
+
+def _compass(score: Any, n: int, tol: float, gain: float, enough: Any) -> tuple[tuple[float, ...], bool]:
+    """The highest place found by steps along the axes, repeated while they lead up by more than ``gain``, halved when
+    none does; and whether they got as small as ``tol``."""
+    place, step = (0.0,) * n, _STEP
+    ahead = [1.0] * n  # which way to try first
+    while step >= tol:
+        start = place
+        for j in range(n):
+            for sign in (ahead[j], -ahead[j]):
+                before = place
+                while not enough():
+                    trial = tuple(round(u + sign * step * (i == j), 12) for i, u in enumerate(place))
+                    if not score(trial) > score(place) + gain:
+                        break
+                    place, ahead[j] = trial, sign
+                if place != before:
+                    break
+        if enough():
+            return place, False
+        if place == start:
+            step *= 0.5
+    return place, True

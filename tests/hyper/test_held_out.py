@@ -1,0 +1,124 @@
+"""Kernel parameters by rows set aside."""
+
+import numpy as np
+import pytest
+
+from gpclass import GPClassifier, IVMClassifier, IVMRegressor, SparseGPClassifier
+from gpclass.calibration import Belief, calibrate
+from gpclass.datasets import make_rings
+from gpclass.hyper import Alternating, Evidence, Fixed, HeldOut, Model
+from gpclass.hyper.held_out import _compass
+from gpclass.hyper.objective import set_aside
+from gpclass.inference import IVM
+from gpclass.kernels import RBF, Linear, Precomputed
+from gpclass.likelihoods import MultinomialProbit, Probit
+
+
+@pytest.fixture(scope="module")
+def rings():
+    X, y = make_rings(400, random_state=0)
+    return X[:, :2], y
+
+
+def test_the_score_is_that_of_a_model_of_the_others(rings):
+    X, y = rings
+    labels = np.unique(y, return_inverse=True)[1]
+    kernel, judges = 20.0 * RBF(2.0), set_aside(labels, 60)
+    model = Model(kernel, MultinomialProbit(), IVM(), X, labels, 3)
+    value = HeldOut(n_active=50).score(model, judges, model.theta)
+    other = IVMClassifier(kernel, n_active=50, hyper="fixed", calibration=None, standardize=False)
+    other.fit(X[~judges], labels[~judges])
+    mean, variance = other.posterior_.latent(X[judges])
+    truth = labels[judges]
+    factors = calibrate([Belief(np.zeros(len(truth)), MultinomialProbit(), mean, variance)], truth, np.ones(len(truth)))
+    log_p = np.log(MultinomialProbit().predict(*factors(mean, variance)))[np.arange(len(truth)), truth]
+    assert value == pytest.approx(log_p.mean(), abs=1e-6)
+
+
+def test_a_kernel_that_is_far_too_smooth_is_put_right(rings):
+    X, y = rings
+    smooth = IVMClassifier(20.0 * RBF(5.0), n_active=60, hyper="fixed").fit(X[:300], y[:300])
+    model = IVMClassifier(20.0 * RBF(5.0), n_active=60, hyper=HeldOut(first=Fixed())).fit(X[:300], y[:300])
+    assert model.kernel_.params["length_scale"] < 2.6
+    assert model.score(X[300:], y[300:]) > smooth.score(X[300:], y[300:])
+    assert model.hyper_.converged
+    assert model.hyper_.n_evaluations <= HeldOut().max_evaluations
+    again = IVMClassifier(20.0 * RBF(5.0), n_active=60, hyper=HeldOut(first=Fixed())).fit(X[:300], y[:300])
+    assert again.kernel_ == model.kernel_
+
+
+def test_names_move_together_and_stay_within_bounds(rings):
+    X, y = rings
+    start = 5.0 * RBF([8.0, 16.0], bounds={"length_scale": (1.0, 130.0)}) + Linear(0.1)
+    model = IVMClassifier(start, likelihood=Probit(label_noise=0.01), n_active=40, hyper=HeldOut(first=Fixed()))
+    model.fit(X, y == 1)
+    lengths = model.kernel_.params["rbf.length_scale"]
+    assert lengths[1] / lengths[0] == pytest.approx(2.0)
+    assert lengths[0] < 8.0
+    assert model.likelihood_ == Probit(label_noise=0.01)
+    assert np.all(lengths <= 130.0 + 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:learning stopped after")
+def test_it_can_follow_any_learner(rings):
+    X, y = rings
+    for first in (Evidence(max_rows=100), Alternating(n_rounds=1)):
+        model = IVMClassifier(5.0 * RBF(2.0), n_active=40, hyper=HeldOut(first=first, max_evaluations=4)).fit(X, y)
+        assert model.score(X, y) > 0.9
+    assert GPClassifier(5.0 * RBF(2.0), hyper=HeldOut(max_evaluations=3)).fit(X, y).score(X, y) > 0.9
+    assert SparseGPClassifier(n_inducing=40, hyper="held_out").fit(X, y).score(X, y) > 0.9
+
+
+def test_numbers(rings):
+    X = np.linspace(-3.0, 3.0, 300)[:, None]
+    y = np.sin(4.0 * X[:, 0])
+    model = IVMRegressor(RBF(3.0), n_active=60, hyper=HeldOut(first=Fixed()), standardize=False).fit(X, y)
+    assert model.kernel_.params["length_scale"] < 1.6
+    assert model.score(X, y) > 0.99
+
+
+def test_few_evaluations_are_told_of(rings):
+    X, y = rings
+    with pytest.warns(UserWarning, match=r"HeldOut\(max_evaluations=...\)"):
+        model = IVMClassifier(5.0 * RBF(20.0), n_active=30, hyper=HeldOut(Fixed(), max_evaluations=3)).fit(X, y)
+    assert model.hyper_.n_evaluations == 3
+    assert np.all(np.isin(model.hyper_.rows, np.arange(len(y))))
+
+
+def test_many_rows_are_what_it_is_for():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5000, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    model = IVMClassifier(RBF(1.0), n_active=20).fit(X, y)
+    assert len(model.hyper_.rows) == 5000  # all were looked at, and not 350
+    few = IVMClassifier(RBF(1.0), n_active=20).fit(X[:1000], y[:1000])
+    assert len(few.hyper_.rows) == 350
+
+
+def test_no_covariances_without_rows():
+    K = np.eye(20)
+    with pytest.raises(TypeError, match="needs features"):
+        GPClassifier(2.0 * Precomputed(), hyper=HeldOut(Fixed())).fit(K, np.arange(20) % 2)
+
+
+def test_set_aside_leaves_rare_classes_alone():
+    y = np.repeat([0, 1, 2], [1000, 100, 4])
+    aside = set_aside(y, 110)
+    assert np.bincount(y[aside], minlength=3).tolist() == [100, 10, 0]
+    assert np.count_nonzero(set_aside(y, 10**6)) == 220
+    assert np.count_nonzero(set_aside(np.linspace(0.0, 1.0, 50), 10**6)) == 10
+    assert not np.any(set_aside(y, 0))
+
+
+def test_compass():
+    seen = []
+
+    def hill(place):
+        seen.append(place)
+        return -((place[0] - 3.0) ** 2) - 0.1 * (place[1] + 1.0) ** 2
+
+    top, settled = _compass(hill, 2, 0.05, 0.0, lambda: len(seen) > 1000)
+    assert settled
+    np.testing.assert_allclose(top, [3.0, -1.0], atol=0.06)
+    seen.clear()
+    assert _compass(hill, 2, 0.05, 0.0, lambda: len(seen) > 3)[1] is False
