@@ -72,6 +72,8 @@ class Features:
         self.kernel, self.Z, self.rows, self.dtype = kernel, Z, rows, np.dtype(dtype)
         # K(Z, Z) as between different rows: white noise belongs to D.
         between = kernel(Z, Z)
+        if not np.any(between):
+            raise ValueError("inducing rows need a kernel that relates different rows, got one of white noise alone")
         self.chol = linalg.cholesky(between)
         white = kernel.diag(Z) - np.diag(between)
         if prior == "dtc" and np.ptp(white) > 1e-9 * np.max(np.diag(between)):
