@@ -111,7 +111,7 @@ def scaling():
     """Linear in n; in S between linear and quadratic; in K hardly at all while n S is large."""
     _select(2000, 20, 4)
     for name, sizes, run in (
-        ("n", (20000, 40000, 80000, 160000), lambda n: _select(n, 300, 5)),
+        ("n", (20000, 40000, 80000, 160000), lambda n: _select(n, 600, 5)),
         ("S", (125, 250, 500, 1000), lambda S: _select(20000, S, 5)),
         ("K", (3, 6, 12, 20), lambda K: _select(20000, 300, K)),
     ):

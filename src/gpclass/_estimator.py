@@ -274,8 +274,9 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             hyper.check(engine)
             self.hyper_ = hyper(replace(model, engine=engine), rng, self.n_restarts, self.n_jobs)
         elif isinstance(hyper, HeldOut):
+            hyper.check(replace(model, engine=engine))
             model = self._learn_theta(model, hyper.first, engine, rng)
-            self.hyper_ = hyper(replace(model, kernel=self.kernel_, likelihood=model.at(self.hyper_.theta)[1]), rng)
+            self.hyper_ = hyper.adjust(replace(model, engine=engine), self.hyper_)
         elif self.kernel is None and isinstance(hyper, (Evidence, Sampler)):
             model, self.hyper_ = learn_default(model, hyper, rng, self.n_restarts, self.n_jobs)
         else:

@@ -46,10 +46,10 @@ HYPER = {
 _MANY = 5000
 
 
-def for_many_rows(hyper: Any, n_rows: int) -> Any:
+def for_many_rows(hyper: Any, n_rows: int, likelihood: Likelihood) -> Any:
     """The setting ``hyper`` of an estimator for many rows, "auto" settled."""
     if isinstance(hyper, str) and hyper == "auto":
-        return "held_out" if n_rows >= _MANY else "evidence"
+        return "held_out" if n_rows >= _MANY and likelihood.provides("tilted") else "evidence"
     return hyper
 
 

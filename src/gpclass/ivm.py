@@ -118,7 +118,7 @@ class IVMEstimator(GPEstimator):
         model = self._model_of(X, y, likelihood, ivm, n_latent, moments=moments)  # type: ignore[arg-type]
         ivm.selector(model.kernel, likelihood, n_latent)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        model = self._learn_theta(model, _one_theta(self, len(y)), ivm, rng)  # type: ignore[arg-type]
+        model = self._learn_theta(model, _one_theta(self, len(y), likelihood), ivm, rng)  # type: ignore[arg-type]
         self.log_evidence_ = 0.0
         return model.X
 
@@ -175,11 +175,11 @@ def fit_ivm(
     """Learn theta (unless ``start`` says that has been done), choose the active rows, and keep posterior and results;
     the fit, and whether Ctrl-C cut it short.
 
-    ``judges`` (n,) are rows set aside: the fit's ``loo`` has beliefs about them that their labels had no part in. Only
-    then their share of the active rows is chosen, and they can be among those."""
+    ``judges`` (n,) are rows set aside: the fit's ``loo`` has beliefs about them by a model that has not heard their
+    labels. Only then, unless their share is too small to matter, the rest of the active rows is chosen from all."""
     if ivm.n_active is not None and ivm.n_active > len(y):
         warnings.warn(f"n_active is {ivm.n_active}, but there are {len(y)} rows: all of them are used", stacklevel=4)
-    hyper = _one_theta(estimator, len(y))
+    hyper = _one_theta(estimator, len(y), likelihood)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     if start is None:
         model = estimator._model_of(X, y, likelihood, ivm, n_latent)
@@ -195,17 +195,28 @@ def fit_ivm(
         few = replace(ivm, n_active=n_active)
         kernel, likelihood = estimator.kernel_, estimator.likelihood_
         active, interrupted = few.select(kernel, rows, y, likelihood, n_latent, ties, start, barred)
-        fit = few.finish(active, y, likelihood)
+        sites = active.sites()
+        try:
+            fit = few.finish(active, y, likelihood)
+        except KeyboardInterrupt:
+            active.clear()
+            active.include_all(*sites)
+            fit, interrupted = replace(few, refine=False).finish(active, y, likelihood), True
         return active.sites(), fit, interrupted
 
     S = ivm.size(len(y))
-    late = 0 if judges is None else round(S * float(np.mean(judges)))
-    late = 0 if late < _WORTH_IT * S else late
-    early = S - late if start is None else max(S - late, min(S, len(start.rows)))
-    sites, fit, interrupted = choose_rows(early, start, judges)
-    if early < S and not interrupted:
+    aside = np.zeros(len(y), bool) if judges is None else judges
+    late = round(S * float(np.mean(aside)))
+    early = S if late < _WORTH_IT * S else S - late
+    known, met = _split(start, aside, early, S)
+    early = min(max(early, 0 if known is None else len(known.rows)), S - (0 if met is None else len(met.rows)))
+    sites, fit, interrupted = choose_rows(early, known, aside)
+    if early < S and len(sites.rows) == early and not interrupted:
         beliefs = fit.loo
-        sites, fit, interrupted = choose_rows(S, sites, None)
+        try:
+            sites, fit, interrupted = choose_rows(S, sites if met is None else _joined(sites, met), None)
+        except KeyboardInterrupt:  # before any row was chosen: what there was is whole
+            interrupted = True
         fit = fit._replace(loo=beliefs)
     estimator._warn_about(ivm, fit)
     estimator._basis = None
@@ -217,9 +228,23 @@ def fit_ivm(
     return fit, interrupted
 
 
-def _one_theta(estimator: Any, n_rows: int) -> Any:
+def _split(start: Chosen | None, aside: np.ndarray, early: int, most: int) -> tuple[Chosen | None, Chosen | None]:
+    """Active rows to go on from, at most so many: for the first selection, and for the second, which are those that are
+    set aside and those that came after the first ``early``."""
+    if start is None:
+        return None, None
+    start = Chosen(*(part[:most] for part in start))
+    which = aside[start.rows] | (np.arange(len(start.rows)) >= early)
+    return Chosen(*(part[~which] for part in start)), Chosen(*(part[which] for part in start))
+
+
+def _joined(first: Chosen, second: Chosen) -> Chosen:
+    return Chosen(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+
+
+def _one_theta(estimator: Any, n_rows: int, likelihood: Likelihood) -> Any:
     """The setting ``hyper``, which must give one set of parameters."""
-    hyper = choose("hyper", for_many_rows(estimator.hyper, n_rows), HYPER)
+    hyper = choose("hyper", for_many_rows(estimator.hyper, n_rows, likelihood), HYPER)
     if isinstance(hyper, Sampler):
         raise TypeError(
             f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper='auto', "
@@ -280,7 +305,7 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         After fitting, learn one factor for all latent means and one for all latent variances from predictions of the
         training labels: of rows that were not kept, and of those kept without their own label. Rows that are passed
         over are the easier ones, so ``loo_proba_`` flatters the model somewhat; of 5000 rows and more, 1000 are set
-        aside until it has been calibrated, and can be kept only then.
+        aside until it has been calibrated, and can be kept only then (of more than 50000, not at all).
     warm_start : bool, default=False
         Whether ``fit`` on the same data goes on from the rows kept by the last: after raising ``n_active``, or after
         an interrupt (Ctrl-C), which keeps what was chosen so far.
@@ -363,7 +388,7 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
             start = self._taken_up(X, labels)
             ivm = self._ivm(best_engine(likelihood))
             n_latent = likelihood.n_latent(len(self.classes_))
-            held_out = self._held_out(labels, ivm, start)
+            held_out = self._held_out(labels, ivm)
             fit, interrupted = fit_ivm(self, X, labels, likelihood, ivm, n_latent, start, held_out)
             judges = held_out if np.any(held_out) else np.ones(len(X), bool)
             self._calibrate_labels(labels, [Fitted(1.0, fit, self.likelihood_)], judges.astype(float))
@@ -374,14 +399,11 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
             raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows chosen so far")
         return self
 
-    def _held_out(self, labels: np.ndarray, ivm: IVM, start: Chosen | None) -> np.ndarray:
+    def _held_out(self, labels: np.ndarray, ivm: IVM) -> np.ndarray:
         """Which rows are set aside to calibrate: some of many, or none."""
         n = len(labels)
         enough = self.calibration == "loo" and n >= _MANY and n - ivm.size(n) >= 2 * _JUDGES
-        held_out = set_aside(labels, _JUDGES if enough else 0)
-        if start is not None:
-            held_out[start.rows] = False  # kept before, and to be kept again
-        return held_out
+        return set_aside(labels, _JUDGES if enough else 0)
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> IVMClassifier:
@@ -451,7 +473,8 @@ class IVMRegressor(NumberPredictor, IVMEstimator):
     ----------
     kernel, n_active, criterion, block_size, hyper, warm_start, dtype, n_restarts, standardize, random_state, n_jobs, \
 verbose
-        As for ``IVMClassifier``; amplitudes are in units of the standard deviation of y. The entropy does not depend
+        As for ``IVMClassifier``; ``hyper`` is "evidence" by default; amplitudes are in units of the standard deviation
+        of y. The entropy does not depend
         on y, so "entropy" spreads the rows over the inputs; "gain" looks at y too.
     likelihood : Gaussian, default=None
         Noise model to start from, its variance in units of the variance of y; None starts at 0.1.

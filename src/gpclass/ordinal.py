@@ -37,7 +37,8 @@ class GPOrdinalClassifier(LabelPredictor, GPEstimator):
         Expectation propagation on all rows, or the informative vector machine: ``IVM(n_active=...)`` keeps the most
         informative rows, where there are thousands.
     hyper, calibration, n_restarts, standardize, random_state, n_jobs, verbose
-        As for ``GPClassifier`` ("ivm" learns one set of parameters, by "evidence", "alternating", "loo" or "fixed").
+        As for ``GPClassifier`` ("ivm" learns one set of parameters, by "evidence", "held_out", "alternating", "loo" or
+        "fixed").
 
     Attributes
     ----------

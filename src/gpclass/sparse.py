@@ -163,9 +163,10 @@ n_features_in_
             n_latent = likelihood.n_latent(len(self.classes_))
             engine = choose("inference", self.inference, ENGINES)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-            model = self._sample_model(source, labels, likelihood, n_latent, rng)
-            self._learn_theta(model, self._hyper(source.n_rows), engine, rng)
-            Z = self._choose_inducing(model, self.kernel_, self.likelihood_, rng)
+            hyper, scout = self._hyper(source.n_rows, likelihood), self._scout(source.n_rows, likelihood, n_latent)
+            model = self._sample_model(source, labels, likelihood, n_latent, hyper, scout, rng)
+            self._learn_theta(model, hyper, scout, rng)  # type: ignore[arg-type]
+            Z = self._choose_inducing(model, self.kernel_, self.likelihood_, scout, rng)
             features = Features(self.kernel_, Z, ScaledRows(source, self._scaled), self.prior, self.dtype)
             fit: SparseFit = engine(features, labels, self.likelihood_, n_latent)
             self._warn_about(engine, fit)  # type: ignore[arg-type]
@@ -190,8 +191,8 @@ n_features_in_
         self.n_features_in_ = source.n_features
         return source
 
-    def _hyper(self, n_rows: int) -> Any:
-        hyper = choose("hyper", for_many_rows(self.hyper, n_rows), HYPER)
+    def _hyper(self, n_rows: int, likelihood: Likelihood) -> Any:
+        hyper = choose("hyper", for_many_rows(self.hyper, n_rows, likelihood), HYPER)
         if isinstance(hyper, (Sampler, Alternating)):
             raise TypeError(
                 "SparseGPClassifier: expected hyper='auto', 'evidence', 'held_out', 'loo' or 'fixed', got "
@@ -205,6 +206,8 @@ n_features_in_
         labels: np.ndarray,
         likelihood: Likelihood,
         n_latent: int,
+        hyper: Any,
+        scout: IVM,
         rng: np.random.Generator,
     ) -> SparseModel:
         """The model on the rows that parameters are learned from, with inducing rows as the kernel's start has them."""
@@ -220,13 +223,13 @@ n_features_in_
         model = self._model_of(source.take(few), labels[few], likelihood, learner, n_latent, moments=moments)
         ep = SparseEP(tol=1e-5, max_iter=200)  # slopes of the evidence need settled sites
         plain = SparseModel(model.kernel, likelihood, ep, model.X, model.y, n_latent, model.X[:0], learner)  # type: ignore[arg-type]
-        max_rows = getattr(self._hyper(source.n_rows), "max_rows", 0)
+        max_rows = getattr(getattr(hyper, "first", hyper), "max_rows", 0)
         if max_rows is not None and max_rows <= PLAIN_ROWS:
             return plain
-        return replace(plain, Z=self._choose_inducing(plain, model.kernel, likelihood, rng))
+        return replace(plain, Z=self._choose_inducing(plain, model.kernel, likelihood, scout, rng))
 
     def _choose_inducing(
-        self, model: Model, kernel: Kernel, likelihood: Likelihood, rng: np.random.Generator
+        self, model: Model, kernel: Kernel, likelihood: Likelihood, scout: IVM, rng: np.random.Generator
     ) -> np.ndarray:
         """The inducing rows in the kernel's units."""
         if not isinstance(self.inducing, str):
@@ -237,17 +240,22 @@ n_features_in_
         if self.inducing not in INDUCING:
             raise ValueError(f"inducing must be one of {list(INDUCING)} or an array of rows, got {self.inducing!r}")
         n = len(model.X)
-        S = self._size(n)
+        S = scout.size(n)
         if self.inducing == "random":
             return model.X[np.sort(rng.choice(n, S, replace=False))]
         if self.inducing == "kmeans++":
             return kmeans_plusplus(model.X, S, random_state=int(rng.integers(2**31 - 1)))[0]
-        # With one latent function blocks are faster; with several, judging row by row spares most integrals.
-        ivm = IVM(S, block_size=16 if model.n_latent == 1 else 1, dtype="float32")
-        active, interrupted = ivm.select(kernel, model.X, model.y, likelihood, model.n_latent)
+        active, interrupted = scout.select(kernel, model.X, model.y, likelihood, model.n_latent)
         if interrupted:
             raise KeyboardInterrupt
         return model.X[active.rows]
+
+    def _scout(self, n_rows: int, likelihood: Likelihood, n_latent: int) -> IVM:
+        """The informative vector machine that chooses inducing rows, as many as there are to be."""
+        # Judged row by row, several classes need few integrals; where they need all of them, blocks are faster.
+        block_size = 1 if n_latent > 1 and likelihood.log_concave else 16
+        size = self._size(min(n_rows, SAMPLE_ROWS)) if isinstance(self.inducing, str) else None
+        return IVM(size, block_size=block_size, dtype="float32")
 
     def _size(self, n_rows: int) -> int:
         """How many inducing rows there are to be."""

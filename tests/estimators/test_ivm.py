@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss
 
 from gpclass import GPClassifier, IVMClassifier, IVMRegressor
 from gpclass.hyper import Alternating
+from gpclass.inference import IVM
 from gpclass.inference.selection import Selector
 from gpclass.kernels import RBF, Linear, PerClass, Precomputed
 from gpclass.likelihoods import MultinomialProbit, Probit
@@ -303,7 +304,7 @@ def many():
 def test_of_many_rows_some_calibrate(many):
     X, y = many
     model = IVMClassifier(10.0 * RBF(), n_active=40, hyper="fixed", warm_start=True).fit(X, y)
-    held_out = model._held_out(y, model._ivm(None), None)
+    held_out = model._held_out(y, model._ivm(None))
     assert 990 <= np.count_nonzero(held_out) <= 1000
     assert not np.any(held_out[model.active_[:32]])
     assert np.any(held_out[model.active_[32:]])  # a fifth are set aside, and a fifth chosen when they are let in
@@ -318,14 +319,79 @@ def test_of_many_rows_some_calibrate(many):
     np.testing.assert_array_equal(latest[0], y[held_out])
     np.testing.assert_allclose(latest[1], known.mean, atol=1e-8)
     np.testing.assert_allclose(latest[2], known.cov, atol=1e-8)
-    first = model.active_.copy()
+    first, factors = model.active_.copy(), model.calibration_
+    model.fit(X, y)  # the same model again: the same judges
+    assert set(model.active_) == set(first)
+    np.testing.assert_allclose(model.calibration_, factors, rtol=1e-3)
     model.set_params(n_active=60).fit(X, y)
-    np.testing.assert_array_equal(model.active_[:40], first)
+    assert set(first) < set(model.active_)
     # Rows that were kept stay kept when others are set aside now.
     plain = IVMClassifier(10.0 * RBF(), n_active=40, hyper="fixed", warm_start=True, calibration=None).fit(X, y)
     first = plain.active_.copy()
     plain.set_params(n_active=50, calibration="loo").fit(X, y)
-    np.testing.assert_array_equal(plain.active_[:40], first)
+    assert set(first) < set(plain.active_)
+    assert len(plain.active_) == 50
+
+
+def test_an_interrupt_between_the_two_selections_keeps_the_first(many, monkeypatch):
+    X, y = many
+    whole = IVM.select
+    calls = []
+
+    def interrupted(self, *args):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return whole(self, *args)
+
+    monkeypatch.setattr(IVM, "select", interrupted)
+    model = IVMClassifier(10.0 * RBF(), n_active=40, hyper="fixed", warm_start=True)
+    with pytest.raises(KeyboardInterrupt, match="the 32 rows"):
+        model.fit(X, y)
+    monkeypatch.setattr(IVM, "select", whole)
+    assert model.score(X, y) > 0.7
+    first = set(model.active_)
+    assert first < set(model.fit(X, y).active_)
+    assert len(model.active_) == 40
+
+
+def test_an_interrupt_of_the_refinement_keeps_the_rows(digits, monkeypatch):
+    X, y, X_new, _ = digits
+    from gpclass.inference import ivm
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ivm, "refined_sites", interrupted)
+    model = fixed(n_active=40)
+    with pytest.raises(KeyboardInterrupt, match="the 40 rows"):
+        model.fit(X, y)
+    rough = fixed(n_active=40, refine=False).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X_new), rough.predict_proba(X_new), atol=1e-10)
+
+
+def test_whoever_listens_can_stop_the_first_selection(many):
+    X, y = many
+
+    class AsksOnce:
+        steps = 0
+
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            chosen = context.parent is not None and context.parent.task_name == "active rows"
+            self.steps += chosen
+            return chosen and self.steps == 5
+
+        def teardown(self, estimator, context):
+            pass
+
+    model = IVMClassifier(10.0 * RBF(), n_active=40, hyper="fixed").set_callbacks(AsksOnce()).fit(X, y)
+    assert len(model.active_) == 5
 
 
 def test_settings_may_change_between_batches(digits):

@@ -140,7 +140,7 @@ def test_default_learns_and_calibrates(digits):
         ({"hyper": "nuts"}, TypeError, "expected hyper="),
         ({"kernel": PerClass(RBF())}, TypeError, "one kernel for all classes"),
         ({"kernel": Precomputed()}, TypeError, "needs features"),
-        ({"kernel": White(), "inducing": "random"}, ValueError, "white noise alone"),
+        ({"kernel": White(), "inducing": "random", "hyper": "fixed"}, ValueError, "white noise alone"),
         ({"kernel": RBF() + White() * Linear()}, ValueError, "white noise of the same variance"),
         ({"likelihood": "logit", "inference": "vb"}, ValueError, "Logit is for 2 classes"),
     ],

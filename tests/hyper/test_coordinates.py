@@ -63,6 +63,16 @@ def test_a_range_of_one_value_is_left_alone():
     assert np.array_equal(coordinates.ranges, [[0.5, 0.5]])
 
 
+def test_endless_ranges_and_optima_at_a_bound():
+    X, y = make_rings(60, random_state=0)
+    X = X[:, :2]
+    endless = RBF(1.0, bounds={"length_scale": (0.1, np.inf)})
+    GPClassifier(endless, likelihood=Probit(), hyper=Evidence(coordinates="sigmoid")).fit(X, y == 1)
+    tight = RBF(1.0, bounds={"length_scale": (0.4, 3.0)})
+    with pytest.warns(UserWarning, match="length_scale at a bound"):
+        GPClassifier(tight, likelihood=Probit(), hyper=Evidence(coordinates="sigmoid")).fit(X, y == 1)
+
+
 @pytest.mark.parametrize("kind", ["softplus", "sigmoid"])
 def test_evidence_has_the_same_optimum(kind):
     X, y = make_rings(120, random_state=0)

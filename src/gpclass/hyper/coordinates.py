@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 
 COORDINATES = ("log", "softplus", "sigmoid")
 #: A start on a bound is moved inside by so much of theta, since the sigmoid never reaches its ends. Where the whole
-#: range is hardly wider, the search moves in theta.
+#: range is hardly wider, or endless, the search moves in theta.
 _MARGIN = 0.01
 
 
@@ -46,8 +46,10 @@ class Coordinates(NamedTuple):
         """Which entries have coordinates of their own."""
         if self.kind == "log":
             return np.zeros_like(self.positive)
-        wide = self.bounds[:, 1] - self.bounds[:, 0] > 4.0 * _MARGIN
-        return self.positive & wide if self.kind == "sigmoid" else self.positive
+        if self.kind == "softplus":
+            return self.positive
+        width = self.bounds[:, 1] - self.bounds[:, 0]
+        return self.positive & (width > 4.0 * _MARGIN) & np.isfinite(width)
 
     def of(self, theta: np.ndarray) -> np.ndarray:
         """u at theta."""

@@ -86,7 +86,8 @@ class Evidence:
         best = max(runs, key=lambda run: run.value)
         if not np.isfinite(best.value):
             raise LinAlgError(f"nothing can be computed at the starting values: {causes[0]}")
-        touched = (np.abs(best.theta - low) < 1e-8) | (np.abs(best.theta - high) < 1e-8)
+        close = 1e-3 if self.coordinates == "sigmoid" else 1e-8  # a sigmoid never quite reaches its ends
+        touched = (np.abs(best.theta - low) < close) | (np.abs(best.theta - high) < close)
         names = tuple(name for name, hit in zip(model.theta_names, touched, strict=True) if hit)
         return best._replace(
             n_evaluations=sum(run.n_evaluations for run in runs),

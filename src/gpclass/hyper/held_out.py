@@ -29,8 +29,8 @@ class HeldOut:
     """Learn by ``first``, then put right what it says of scale, by what predicts rows that were set aside.
 
     The evidence of a few hundred rows asks for smoother functions than many rows do, and leave-one-out predictions of a
-    few hundred rows share that fault. Here a model that keeps ``n_active`` of thousands of rows predicts others,
-    calibrated as the model itself will be. One factor for all length-scales, one for all variances, and so on for every
+    few hundred rows share that fault. Here a model that keeps ``n_active`` of thousands of rows predicts others, and is
+    calibrated by them. One factor for all length-scales, one for all variances, and so on for every
     name among the kernel's parameters: that is few enough to be searched without slopes, which the choice of active
     rows does not have. Ratios between parameters of one name, and the likelihood's parameters, stay as ``first`` has
     left them.
@@ -60,11 +60,30 @@ class HeldOut:
 
     def __post_init__(self) -> None:
         check_counts(self, n_active=1, n_judges=1, n_rows=10, max_evaluations=1)
+        if not callable(self.first):
+            raise TypeError(f"HeldOut: first must be an object of gpclass.hyper such as Evidence(), got {self.first!r}")
+        if not self.tol > 0.0:
+            raise ValueError(f"HeldOut: tol must be positive, got {self.tol!r}")
 
     def __call__(
         self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
     ) -> Learned:
-        """From the model's theta on: whoever calls has run ``first``."""
+        self.check(model)
+        return self.adjust(model, self.first(model, rng, n_restarts, n_jobs))
+
+    def check(self, model: Model) -> None:
+        """Refuse, before any work, a model that no informative vector machine can be made of."""
+        self._ivm(model, len(model.y)).selector(model.kernel, model.likelihood, model.n_latent)
+
+    def _ivm(self, model: Model, n_rows: int) -> IVM:
+        """That of the models compared: the model's own, where it has one, with fewer active rows."""
+        ivm: Any = model.engine if isinstance(model.engine, IVM) else IVM()
+        return replace(ivm, n_active=min(self.n_active, ivm.size(n_rows)), n_exchanges=0)
+
+    def adjust(self, model: Model, found: Learned) -> Learned:
+        """What ``first`` has found, put right."""
+        kernel, likelihood = model.at(found.theta)
+        model = replace(model, kernel=kernel, likelihood=likelihood)
         rows = model.spread_rows(self.n_rows)
         few = replace(model, X=model.X[rows], y=model.y[rows], likelihood=model.likelihood.take(rows))
         judges = set_aside(few.y, self.n_judges)
@@ -73,7 +92,7 @@ class HeldOut:
         distinct = sorted(dict.fromkeys(names), key=lambda name: name == "variance")
         groups = np.array([[name == other for other in names] for name in distinct], bool)
         if not (len(groups) and np.any(judges)):
-            return Learned(model.theta, float("nan"), 0, True, theta_names=tuple(model.theta_names))
+            return found  # nothing to move, or nobody to say where
         low, high = model.theta_bounds.T
         likelihood_free = np.zeros((len(groups), len(model.theta) - len(names)))
         directions = np.hstack([groups, likelihood_free])
@@ -94,24 +113,26 @@ class HeldOut:
             def enough() -> bool:
                 return len(stop) >= self.max_evaluations or any(stop)
 
+            score((0.0,) * len(groups))
             best, settled = _compass(score, len(groups), self.tol, _GAIN / np.count_nonzero(judges), enough)
+        if not np.isfinite(score(best)):
+            raise LinAlgError("no informative vector machine could be computed at the parameters to start from")
         touched = np.abs(at(best) - np.array([low, high])).min(axis=0) < 1e-8
         return Learned(
             at(best),
             score(best),
             len(stop),
-            settled,
+            settled and found.converged,
             at_bounds=tuple(name for name, hit in zip(model.theta_names, touched, strict=True) if hit),
             theta_names=tuple(model.theta_names),
-            rows=rows,
+            rows=None if len(rows) == len(model.y) else rows,
         )
 
     def score(self, model: Model, judges: np.ndarray, theta: np.ndarray) -> float:
         """Mean log probability of the judges' labels, calibrated by them, given active rows among the others."""
         kernel, likelihood = model.at(theta)
-        ivm: Any = model.engine if isinstance(model.engine, IVM) else IVM()
         others = np.flatnonzero(~judges)
-        ivm = replace(ivm, n_active=min(self.n_active, ivm.size(len(others))), n_exchanges=0)
+        ivm = self._ivm(model, len(others))
         X, y = model.X[others], model.y[others]
         try:
             with quiet():

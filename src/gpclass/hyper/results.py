@@ -96,7 +96,8 @@ def check_counts(settings: Any, **least: int) -> None:
 
 class Learned(NamedTuple):
     """Result of learning: theta (an optimum, or the mean of samples), ``value`` (the log posterior there, prior
-    included, for the rows that were learned from), how it was found.
+    included, for the rows that were learned from; the mean log probability of those set aside, for ``HeldOut``), how it
+    was found.
 
     ``covariance`` (p, p) of theta at an optimum is Laplace's, the inverse curvature of the log posterior of theta (for
     the rows that were learned from), and ``standard_error`` the root of its diagonal: NaN where that is no maximum or a
