@@ -42,6 +42,8 @@ HYPER = {
 }
 
 
+#: The words that estimators for many rows know; "auto" is settled by ``for_many_rows``.
+HYPER_OF_MANY = {"auto": HeldOut, **HYPER}
 #: From so many rows on, the estimators for many rows learn by rows set aside (measured: docs/design.md).
 _MANY = 5000
 

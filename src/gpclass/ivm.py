@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator, available_memory, choose
 from ._labels import refuse_mixed_labels
-from ._learning import HYPER, Fitted, for_many_rows
+from ._learning import HYPER_OF_MANY, Fitted, for_many_rows
 from ._regressing import NumberPredictor
 from .calibration import Belief, Calibration, calibrate
 from .hyper.objective import set_aside
@@ -244,7 +244,7 @@ def _joined(first: Chosen, second: Chosen) -> Chosen:
 
 def _one_theta(estimator: Any, n_rows: int, likelihood: Likelihood) -> Any:
     """The setting ``hyper``, which must give one set of parameters."""
-    hyper = choose("hyper", for_many_rows(estimator.hyper, n_rows, likelihood), HYPER)
+    hyper = choose("hyper", for_many_rows(estimator.hyper, n_rows, likelihood), HYPER_OF_MANY)
     if isinstance(hyper, Sampler):
         raise TypeError(
             f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper='auto', "

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator, choose
 from ._labels import refuse_mixed_labels
-from ._learning import HYPER, Fitted, for_many_rows
+from ._learning import HYPER_OF_MANY, Fitted, for_many_rows
 from ._sources import ScaledRows, Source, from_array, from_blocks
 from .hyper import Alternating, Model
 from .hyper.sampler import Sampler
@@ -192,7 +192,7 @@ n_features_in_
         return source
 
     def _hyper(self, n_rows: int, likelihood: Likelihood) -> Any:
-        hyper = choose("hyper", for_many_rows(self.hyper, n_rows, likelihood), HYPER)
+        hyper = choose("hyper", for_many_rows(self.hyper, n_rows, likelihood), HYPER_OF_MANY)
         if isinstance(hyper, (Sampler, Alternating)):
             raise TypeError(
                 "SparseGPClassifier: expected hyper='auto', 'evidence', 'held_out', 'loo' or 'fixed', got "

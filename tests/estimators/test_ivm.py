@@ -260,6 +260,7 @@ def test_duplicate_rows_are_no_trouble():
         ({"dtype": "float16"}, ValueError, "dtype must be"),
         ({"hyper": "nuts"}, TypeError, "one set of kernel parameters"),
         ({"hyper": "alternating", "n_restarts": 2}, ValueError, "no restarts"),
+        ({"hyper": "heldout"}, ValueError, "'auto'.*'held_out'.*got 'heldout'"),
         ({"likelihood": "softmax"}, TypeError, "tilted moments; Softmax"),
         ({"calibration": "platt"}, ValueError, "calibration must be"),
     ],
