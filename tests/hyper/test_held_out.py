@@ -78,9 +78,9 @@ def test_models_compared_are_like_the_one_to_be(rings, monkeypatch):
     X, y = rings
     seen, whole = [], IVM.select
 
-    def spy(self, *args):
+    def spy(self, *args, **named):
         seen.append(self)
-        return whole(self, *args)
+        return whole(self, *args, **named)
 
     monkeypatch.setattr(IVM, "select", spy)
     settings = {"criterion": "random", "block_size": 4, "dtype": "float32", "refine": False, "n_active": 20}

@@ -13,7 +13,6 @@ from .._progress import quiet, task
 from ..calibration import Belief, calibrate
 from ..inference.ivm import IVM
 from ..likelihoods import Gaussian
-from ..posteriors import GaussianPosterior
 from .evidence import Evidence
 from .objective import Model, set_aside
 from .results import Learned, check_counts
@@ -131,23 +130,20 @@ class HeldOut:
     def score(self, model: Model, judges: np.ndarray, theta: np.ndarray) -> float:
         """Mean log probability of the judges' labels, calibrated by them, given active rows among the others."""
         kernel, likelihood = model.at(theta)
-        others = np.flatnonzero(~judges)
-        ivm = self._ivm(model, len(others))
-        X, y = model.X[others], model.y[others]
+        ivm = self._ivm(model, int(np.count_nonzero(~judges)))
         try:
             with quiet():
-                active, interrupted = ivm.select(kernel, X, y, likelihood, model.n_latent)
+                active, interrupted = ivm.select(kernel, model.X, model.y, likelihood, model.n_latent, barred=judges)
                 if interrupted:
                     raise KeyboardInterrupt
-                fit = ivm.finish(active, y, likelihood)
+                beliefs = ivm.finish(active, model.y, likelihood).loo
         except LinAlgError:
             return -np.inf
-        mean, variance = GaussianPosterior(kernel, X[active.rows], fit.weights).latent(model.X[judges])
-        y = model.y[judges]
+        assert beliefs is not None
+        y, mean, variance = model.y[judges], beliefs[0][judges], beliefs[1][judges]
         if not isinstance(likelihood, Gaussian):
-            mean, variance = calibrate([Belief(np.zeros(len(y)), likelihood, mean, variance)], y, np.ones(len(y)))(
-                mean, variance
-            )
+            factors = calibrate([Belief(np.zeros(len(y)), likelihood, mean, variance)], y, np.ones(len(y)))
+            mean, variance = factors(mean, variance)
         return float(likelihood.loo_log_prob(y, mean, variance).mean())
 
 

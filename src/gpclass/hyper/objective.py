@@ -37,13 +37,18 @@ def by_differences(
     return value, gradient, state
 
 
+def _by_label(y: np.ndarray) -> list[np.ndarray]:
+    """The rows of each label; all rows together, for numbers."""
+    labelled = np.issubdtype(y.dtype, np.integer)
+    return [np.flatnonzero(y == k) for k in np.unique(y)] if labelled else [np.arange(len(y))]
+
+
 def spread_rows(y: np.ndarray, max_rows: int) -> np.ndarray:
     """At most so many rows, evenly spaced within each label (or over all rows, for numbers)."""
     n = len(y)
     if n <= max_rows:
         return np.arange(n)
-    labelled = np.issubdtype(y.dtype, np.integer)
-    groups = [np.flatnonzero(y == k) for k in np.unique(y)] if labelled else [np.arange(n)]
+    groups = _by_label(y)
     # Every class keeps a share in proportion, and at least a few rows.
     shares = [min(len(g), max(5, round(max_rows * len(g) / n))) for g in groups]
     places = [g[np.linspace(0, len(g) - 1, s).round().astype(int)] for g, s in zip(groups, shares, strict=True)]
@@ -52,9 +57,8 @@ def spread_rows(y: np.ndarray, max_rows: int) -> np.ndarray:
 
 def set_aside(y: np.ndarray, n: int) -> np.ndarray:
     """Which n rows, at most a fifth of each label (or of all, for numbers), to judge a model of the others by."""
-    labelled = np.issubdtype(y.dtype, np.integer)
     aside = np.zeros(len(y), bool)
-    for own in [np.flatnonzero(y == k) for k in np.unique(y)] if labelled else [np.arange(len(y))]:
+    for own in _by_label(y):
         share = min(round(n * len(own) / len(y)), len(own) // 5)  # rare classes can spare few rows, or none
         aside[own[np.linspace(0, len(own) - 1, share).round().astype(int)]] = True
     return aside
