@@ -2,9 +2,12 @@
 
 from .classifier import GPClassifier
 from .comparison import compare
+from .invariance import VirtualVectorClassifier
 from .ivm import IVMClassifier, IVMRegressor
+from .multitask import MultiTaskIVM
 from .ordinal import GPOrdinalClassifier
 from .regressor import GPRegressor
+from .semisupervised import NullCategoryClassifier
 from .sparse import SparseGPClassifier
 
 __version__ = "0.1.0"
@@ -15,7 +18,10 @@ __all__ = [
     "GPRegressor",
     "IVMClassifier",
     "IVMRegressor",
+    "MultiTaskIVM",
+    "NullCategoryClassifier",
     "SparseGPClassifier",
+    "VirtualVectorClassifier",
     "__version__",
     "compare",
 ]

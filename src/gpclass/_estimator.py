@@ -401,7 +401,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         if eval_gradient:
             value, gradient, _ = self._model.value_and_gradient(theta)
             return value + self._log_units, gradient
-        return self._model.fit(theta).objective + self._log_units
+        return self._model.evidence(theta) + self._log_units
 
     #: what the units of the observations add to a log density of them
     _log_units: float = 0.0

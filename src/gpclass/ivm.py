@@ -118,7 +118,7 @@ class IVMEstimator(GPEstimator):
         model = self._model_of(X, y, likelihood, ivm, n_latent, moments=moments)  # type: ignore[arg-type]
         ivm.selector(model.kernel, likelihood, n_latent)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        model = self._learn_theta(model, _one_theta(self, len(y), likelihood), ivm, rng)  # type: ignore[arg-type]
+        model = self._learn_theta(model, one_theta(self, len(y), likelihood), ivm, rng)  # type: ignore[arg-type]
         self.log_evidence_ = 0.0
         return model.X
 
@@ -177,14 +177,13 @@ def fit_ivm(
 
     ``judges`` (n,) are rows set aside: the fit's ``loo`` has beliefs about them by a model that has not heard their
     labels. Only then, unless their share is too small to matter, the rest of the active rows is chosen from all."""
-    if ivm.n_active is not None and ivm.n_active > len(y):
-        warnings.warn(f"n_active is {ivm.n_active}, but there are {len(y)} rows: all of them are used", stacklevel=4)
-    hyper = _one_theta(estimator, len(y), likelihood)
+    warn_if_too_many(ivm, len(y))
+    hyper = one_theta(estimator, len(y), likelihood)
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
     if start is None:
         model = estimator._model_of(X, y, likelihood, ivm, n_latent)
         selector = ivm.selector(model.kernel, likelihood, n_latent)  # whatever cannot be is said before any work
-        _check_memory(len(y), ivm, ivm.n_groups(model.kernel, n_latent, selector))
+        check_room([len(y)], ivm, ivm.n_groups(model.kernel, n_latent, selector))
         model = estimator._learn_theta(model, hyper, ivm, rng)
         rows = model.X
     else:
@@ -228,6 +227,12 @@ def fit_ivm(
     return fit, interrupted
 
 
+def warn_if_too_many(ivm: IVM, n_rows: int) -> None:
+    """Say so where more active rows are wanted than there are rows; called by what a ``fit`` calls."""
+    if ivm.n_active is not None and ivm.n_active > n_rows:
+        warnings.warn(f"n_active is {ivm.n_active}, but there are {n_rows} rows: all of them are used", stacklevel=5)
+
+
 def _split(start: Chosen | None, aside: np.ndarray, early: int, most: int) -> tuple[Chosen | None, Chosen | None]:
     """Active rows to go on from, at most so many: for the first selection, and for the second, which are those that are
     set aside and those that came after the first ``early``."""
@@ -242,7 +247,7 @@ def _joined(first: Chosen, second: Chosen) -> Chosen:
     return Chosen(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
 
 
-def _one_theta(estimator: Any, n_rows: int, likelihood: Likelihood) -> Any:
+def one_theta(estimator: Any, n_rows: int, likelihood: Likelihood) -> Any:
     """The setting ``hyper``, which must give one set of parameters."""
     hyper = choose("hyper", for_many_rows(estimator.hyper, n_rows, likelihood), HYPER_OF_MANY)
     if isinstance(hyper, Sampler):
@@ -253,16 +258,15 @@ def _one_theta(estimator: Any, n_rows: int, likelihood: Likelihood) -> Any:
     return hyper
 
 
-def _check_memory(n_rows: int, ivm: IVM, n_groups: int) -> None:
-    """Refuse, before starting, a fit whose large arrays cannot fit."""
-    n_active = ivm.size(n_rows)
-    needed = n_groups * n_rows * n_active * np.dtype(ivm.dtype).itemsize
+def check_room(rows: list[int], ivm: IVM, n_groups: int) -> None:
+    """Refuse, before starting, a fit whose large arrays cannot fit: one for each of some numbers of rows."""
+    needed = sum(n * ivm.size(n) for n in rows) * n_groups * np.dtype(ivm.dtype).itemsize
     available = available_memory()
     if available is not None and needed > available:
         raise MemoryError(
-            f"{n_active} active rows of {n_rows} need {needed / 2**30:.1f} GiB for {n_groups} matrices of that shape, "
-            f"and this machine has {available / 2**30:.1f} GiB free; choose a smaller n_active, dtype='float32', or "
-            "update='vb', for which all classes share one matrix"
+            f"{ivm.size(sum(rows))} active rows of {sum(rows)} need {needed / 2**30:.1f} GiB for {n_groups} matrices "
+            f"of that shape, and this machine has {available / 2**30:.1f} GiB free; choose a smaller n_active, "
+            "dtype='float32', or update='vb', for which all classes share one matrix"
         )
 
 

@@ -28,6 +28,22 @@ def _class_colours(n_classes: int) -> np.ndarray:
     return np.array([to_rgb(COLOURS[k % len(COLOURS)]) for k in range(n_classes)])
 
 
+def _plane(
+    X: np.ndarray, features: tuple[int, int], resolution: int
+) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """A plane through the rows over two inputs, the others at their medians: its axes, its grid, and it as rows."""
+    axes = []
+    for feature in features:
+        low, high = X[:, feature].min(), X[:, feature].max()
+        margin = 0.06 * (high - low)
+        axes.append(np.linspace(low - margin, high + margin, resolution))
+    grid = list(np.meshgrid(*axes))
+    rows = np.tile(np.median(X, axis=0), (grid[0].size, 1))
+    for feature, values in zip(features, grid, strict=True):
+        rows[:, feature] = values.ravel()
+    return axes, grid, rows
+
+
 class ProbabilityMapDisplay:
     """Class probabilities over two inputs: colours mix in proportion, lines are the decision boundaries."""
 
@@ -48,15 +64,7 @@ class ProbabilityMapDisplay:
         """Map a fitted classifier over two inputs, the others held at their medians; y draws the rows on top."""
         check_is_fitted(estimator)
         X = np.asarray(X, dtype=float)
-        axes = []
-        for feature in features:
-            low, high = X[:, feature].min(), X[:, feature].max()
-            margin = 0.06 * (high - low)
-            axes.append(np.linspace(low - margin, high + margin, resolution))
-        grid = np.meshgrid(*axes)
-        rows = np.tile(np.median(X, axis=0), (grid[0].size, 1))
-        for feature, values in zip(features, grid, strict=True):
-            rows[:, feature] = values.ravel()
+        axes, _, rows = _plane(X, features, resolution)
         proba = estimator.predict_proba(rows).reshape(resolution, resolution, -1)
         display = cls((axes[0], axes[1]), proba, estimator.classes_)
         display.plot(ax=ax)
@@ -223,6 +231,207 @@ class ReliabilityDisplay:
         ax.legend(loc="lower right", fontsize="small")
         ax.grid(alpha=0.25)
         self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class NullCategoryDisplay:
+    """A boundary between two classes and the band around it that rows without label keep clear (LPJ05 figure 5).
+
+    ``latent`` holds, over a grid, the latent mean above the boundary: 0 on it, -1/2 and 1/2 at the edges of the band.
+    """
+
+    def __init__(self, grid: tuple[np.ndarray, np.ndarray], latent: np.ndarray) -> None:
+        self.grid, self.latent = grid, latent
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        label: Any = None,
+        features: tuple[int, int] = (0, 1),
+        resolution: int = 160,
+        ax: Any = None,
+    ) -> NullCategoryDisplay:
+        """Of a ``NullCategoryClassifier`` fitted to X; with the y of ``fit`` labelled rows are crosses and circles,
+        active rows large. With more than two classes ``label`` says whose boundary."""
+        check_is_fitted(estimator)
+        X = np.asarray(X, dtype=float)
+        binary = len(estimator.classes_) == 2
+        if not binary and label not in estimator.classes_:
+            raise ValueError(f"expected label=, one of {estimator.classes_.tolist()}, got {label!r}")
+        which = 0 if binary else int(np.flatnonzero(estimator.classes_ == label)[0])
+        axes, grid, rows = _plane(X, features, resolution)
+        bias = estimator.null_category_.bias if binary else 0.0
+        latent = estimator.latent(rows).mean[:, which].reshape(grid[0].shape) + bias
+        display = cls((axes[0], axes[1]), latent).plot(ax=ax)
+        active = estimator.active_ if binary else estimator.active_[which]
+        places = X[:, list(features)]
+        display.ax_.scatter(*places.T, s=3, color=INK, alpha=0.5, label="rows")
+        display.ax_.scatter(*places[active].T, s=22, color=INK, alpha=0.6, linewidth=0, label="active")
+        if y is not None:
+            upper = estimator.classes_[1] if binary else label
+            given = np.asarray(y, dtype=object)
+            mine = np.array([value == upper for value in given])
+            known = np.array([value in estimator.classes_.tolist() for value in given])
+            for chosen, marker, colour, name in (
+                (mine, "x", COLOURS[1], str(upper)),
+                (known & ~mine, "o", COLOURS[0], str(estimator.classes_[0]) if binary else "others"),
+            ):
+                face = {} if marker == "x" else {"facecolor": "none"}
+                display.ax_.scatter(*places[chosen].T, s=55, marker=marker, color=colour, label=name, zorder=3, **face)
+            display.ax_.legend(loc="upper right", fontsize="small", framealpha=0.9)
+        return display
+
+    def plot(self, ax: Any = None) -> NullCategoryDisplay:
+        ax = _axes(ax)
+        x, y = self.grid
+        band = np.clip(1.0 - np.abs(self.latent) / 0.5, 0.0, 1.0)
+        ax.contourf(x, y, band, levels=[1e-9, 1.0], colors=[COLOURS[4]], alpha=0.2)
+        ax.contour(x, y, self.latent, levels=[0.0], colors=INK, linewidths=1.6)
+        ax.contour(x, y, self.latent, levels=[-0.5, 0.5], colors=INK, linewidths=1.0, linestyles=":")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class UpdateDisplay:
+    """What one row does to the belief about its latent value (LPJ05 figure 4): before, likelihood, after."""
+
+    def __init__(self, f: np.ndarray, before: np.ndarray, likelihood: np.ndarray, after: np.ndarray) -> None:
+        self.f, self.before, self.likelihood, self.after = f, before, likelihood, after
+
+    @classmethod
+    def from_likelihood(cls, likelihood: Any, y: Any, mean: float, variance: float, *, ax: Any = None) -> UpdateDisplay:
+        """Of a likelihood with one latent function, an observation y, and the belief N(mean, variance)."""
+        spread = np.sqrt(variance)
+        f = np.linspace(min(mean - 4 * spread, -2.0), max(mean + 4 * spread, 2.0), 801)
+        before = np.exp(-0.5 * ((f - mean) / spread) ** 2) / (spread * np.sqrt(2.0 * np.pi))
+        height = np.exp(likelihood.log_prob(np.full(len(f), y), f[:, None]))
+        after = before * height
+        return cls(f, before, height, after / np.trapezoid(after, f)).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> UpdateDisplay:
+        ax = _axes(ax)
+        ax.plot(self.f, self.before, color=COLOURS[0], linestyle=(0, (8, 4)), label="before")
+        ax.plot(
+            self.f,
+            self.likelihood / self.likelihood.max() * 0.9 * self.after.max(),
+            color=COLOURS[4],
+            linestyle=":",
+            label="likelihood, scaled",
+        )
+        ax.plot(self.f, self.after, color=INK, label="after")
+        ax.set(xlabel="latent value", ylabel="density")
+        ax.legend(fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class TaskDisplay:
+    """Tasks side by side along one input, the rows that are kept circled (LPJ05 figure 7).
+
+    ``panels`` has for every task its name, inputs, targets, which of its rows are kept, and the curve: inputs, means
+    and, for numbers, standard deviations; for labels the curve is the probability of the last class.
+    """
+
+    def __init__(self, panels: list[dict[str, Any]], xlabel: str, ylabel: str) -> None:
+        self.panels, self.xlabel, self.ylabel = panels, xlabel, ylabel
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, task: Any = None, *, feature: int = 0, axes: Any = None
+    ) -> TaskDisplay:
+        """Of a ``MultiTaskIVM`` and what it was fitted to; other inputs are held at their medians."""
+        check_is_fitted(estimator)
+        X, y = np.asarray(X, dtype=float), np.asarray(y)
+        task = np.repeat(estimator.tasks_, len(X)) if task is None else np.asarray(task)
+        kept = np.zeros(len(X), bool)
+        kept[estimator.active_] = True
+        numbers = hasattr(estimator, "noise_std_")
+        panels = []
+        for name in estimator.tasks_:
+            own = task == name
+            along = np.linspace(X[:, feature].min(), X[:, feature].max(), 200)
+            rows = np.tile(np.median(X[own], axis=0), (len(along), 1))
+            rows[:, feature] = along
+            if numbers:
+                mean, sd = estimator.predict(rows, task=name, return_std=True)
+                targets = y[own].astype(float)
+            else:
+                mean, sd = estimator.predict_proba(rows, task=name)[:, -1], None
+                targets = (y[own] == estimator.classes_[-1]).astype(float)
+            panels.append(
+                {"name": name, "x": X[own, feature], "y": targets, "kept": kept[own], "curve": (along, mean, sd)}
+            )
+        names = getattr(estimator, "feature_names_in_", None)
+        ylabel = "y" if numbers else f"probability of {estimator.classes_[-1]}"
+        return cls(panels, f"x{feature + 1}" if names is None else str(names[feature]), ylabel).plot(axes=axes)
+
+    def plot(self, axes: Any = None) -> TaskDisplay:
+        if axes is None:
+            _axes(False)  # says so where matplotlib is missing
+            import matplotlib.pyplot as plt
+
+            figure = plt.figure(layout="constrained", figsize=(3.4 * len(self.panels), 3.0))
+            axes = figure.subplots(1, len(self.panels), sharex=True, sharey=True, squeeze=False)[0]
+        for ax, panel in zip(np.ravel(axes), self.panels, strict=True):
+            along, mean, sd = panel["curve"]
+            ax.plot(along, mean, color=COLOURS[0])
+            if sd is not None:
+                ax.fill_between(along, mean - 2 * sd, mean + 2 * sd, color=COLOURS[0], alpha=0.15, linewidth=0)
+            ax.plot(panel["x"], panel["y"], "x", color=INK, markersize=4)
+            kept = panel["kept"]
+            ax.scatter(panel["x"][kept], panel["y"][kept], s=80, facecolor="none", edgecolor=COLOURS[1], linewidth=1.4)
+            ax.set(title=f"{panel['name']}: {int(kept.sum())} of {len(kept)} rows", xlabel=self.xlabel)
+        np.ravel(axes)[0].set_ylabel(self.ylabel)
+        self.axes_, self.figure_ = np.ravel(axes), np.ravel(axes)[0].figure
+        return self
+
+
+class VirtualVectorDisplay:
+    """Rows that a ``VirtualVectorClassifier`` keeps, as images: in frames of one colour those that are transforms."""
+
+    def __init__(self, images: np.ndarray, titles: list[str], virtual: np.ndarray) -> None:
+        self.images, self.titles, self.virtual = images, titles, virtual
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, n_images: int = 30, only_virtual: bool = False, figure: Any = None
+    ) -> VirtualVectorDisplay:
+        """The first rows chosen; ``only_virtual`` leaves out those that are rows of the data themselves."""
+        check_is_fitted(estimator)
+        if estimator.image_shape_ is None:
+            raise ValueError(
+                "the rows of this model are no images: expected one fitted with image_shape=(height, width)"
+            )
+        transform = estimator.virtual_.transform
+        chosen = np.flatnonzero(transform > 0) if only_virtual else np.arange(len(transform))
+        chosen = chosen[:n_images]
+        images = estimator.active_rows_[chosen].reshape(-1, *estimator.image_shape_)
+        labels = estimator.active_labels_[chosen]
+        titles = [f"{label}, {estimator.virtual_.names[k]}" for label, k in zip(labels, transform[chosen], strict=True)]
+        return cls(images, titles, transform[chosen] > 0).plot(figure=figure)
+
+    def plot(self, figure: Any = None) -> VirtualVectorDisplay:
+        if figure is None:
+            _axes(False)
+            import matplotlib.pyplot as plt
+
+            figure = plt.figure(layout="constrained", figsize=(10, 1.25 * max(1, -(-len(self.images) // 10))))
+        columns = min(10, max(1, len(self.images)))
+        axes = figure.subplots(-(-len(self.images) // columns), columns, squeeze=False).ravel()
+        for ax in axes:
+            ax.set_axis_off()
+        for ax, image, title, virtual in zip(axes, self.images, self.titles, self.virtual, strict=False):
+            ax.set_axis_on()
+            ax.set(xticks=[], yticks=[])
+            ax.imshow(image, cmap="gray_r", interpolation="nearest")
+            ax.set_title(title, fontsize=7, color=COLOURS[1] if virtual else INK)
+            for edge in ax.spines.values():
+                edge.set(color=COLOURS[1] if virtual else INK, linewidth=1.5 if virtual else 0.5)
+        self.axes_, self.figure_ = axes, figure
         return self
 
 

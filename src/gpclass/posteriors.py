@@ -261,8 +261,40 @@ class DrawsPosterior:
         return np.stack([parts[i].sample(X, 1, rng)[0] for i in chosen])
 
 
+@dataclass(frozen=True)
+class SeparatePosterior:
+    """One latent function for each class, with rows of its own, and a bias (C,) that is added to each."""
+
+    parts: tuple[GaussianPosterior, ...]
+    bias: np.ndarray
+
+    @property
+    def n_latent(self) -> int:
+        return len(self.parts)
+
+    def latent(self, X: np.ndarray) -> Latent:
+        """Marginal means and variances at new rows."""
+        found = [part.latent(X) for part in self.parts]
+        mean = np.hstack([part.mean for part in found]) + self.bias
+        return Latent(mean, np.hstack([part.cov for part in found]))
+
+    def joint(self, X: np.ndarray) -> Latent:
+        """Means and full covariances (C, m, m) between new rows."""
+        found = [part.joint(X) for part in self.parts]
+        mean = np.hstack([part.mean for part in found]) + self.bias
+        return Latent(mean, np.concatenate([part.cov for part in found]))
+
+    def sample(self, X: np.ndarray, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws (n_samples, m, C) of the latent functions at new rows."""
+        return np.concatenate([part.sample(X, n_samples, rng) for part in self.parts], axis=2) + self.bias
+
+    def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
+        """log probabilities (m, K) of the labels of new rows."""
+        return likelihood.predict_log(*calibration(*self.latent(X)))
+
+
 #: of one model
-Posterior = GaussianPosterior | InducingPosterior | DrawsPosterior
+Posterior = GaussianPosterior | InducingPosterior | DrawsPosterior | SeparatePosterior
 
 
 class Member(NamedTuple):

@@ -10,6 +10,7 @@ from gpclass.likelihoods import (
     Likelihood,
     Logit,
     MultinomialProbit,
+    NullCategory,
     OrderedProbit,
     Probit,
     Softmax,
@@ -24,6 +25,7 @@ LIKELIHOODS = {
     "logit": (Logit(), 1),
     "ordered": (OrderedProbit([0.8, 1.5], -0.6, 0.5, fixed=()), 1),
     "ordered_two": (OrderedProbit([], 0.2), 1),
+    "null_category": (NullCategory(0.7, 0.4, 0.3, 0.2, fixed=()), 1),
     "multinomial_probit_2": (MultinomialProbit(), 2),
     "multinomial_probit_4": (MultinomialProbit(), 4),
     "noisy_probit": (Probit(label_noise=0.1, fixed=("bias", "variance")), 1),
@@ -39,7 +41,8 @@ def case(request):
     rng = np.random.default_rng(len(request.param))
     f = 1.5 * rng.normal(size=(N, C))
     var = rng.gamma(2.0, 0.4, size=(N, C))
-    y = rng.normal(size=N) if request.param == "gaussian" else rng.integers(likelihood.n_outcomes(C), size=N)
+    low = -1 if isinstance(likelihood, NullCategory) else 0  # no label
+    y = rng.normal(size=N) if request.param == "gaussian" else rng.integers(low, likelihood.n_outcomes(C), size=N)
     return likelihood, y, f, var
 
 
@@ -108,7 +111,11 @@ def test_probabilities_are_probabilities(case):
     # No latent uncertainty: the likelihood itself.
     sure = likelihood.predict(mean, np.full_like(var, 1e-12))
     for k in range(proba.shape[1]):
-        np.testing.assert_allclose(sure[:, k], np.exp(likelihood.log_prob(np.full(N, k), mean)), rtol=1e-5)
+        expected = np.exp(likelihood.log_prob(np.full(N, k), mean))
+        if isinstance(likelihood, NullCategory):  # of labels that are there, and on one of the two sides
+            present = [np.exp(likelihood.log_prob(np.full(N, j), mean)) / share for j, share in ((0, 0.6), (1, 0.3))]
+            expected = present[k] / sum(present)
+        np.testing.assert_allclose(sure[:, k], expected, rtol=1e-5)
 
 
 def test_curvature_pullback(case):

@@ -4,17 +4,22 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from gpclass import GPClassifier
-from gpclass.datasets import make_rings
+from gpclass import GPClassifier, IVMClassifier, MultiTaskIVM, NullCategoryClassifier, VirtualVectorClassifier
+from gpclass.datasets import make_crescents, make_rings
 from gpclass.hyper import Evidence, Importance
 from gpclass.kernels import RBF
+from gpclass.likelihoods import NullCategory
 from gpclass.metrics import calibration_error, mean_log_probability, reliability_curve
 from gpclass.plotting import (
     BoundDisplay,
+    NullCategoryDisplay,
     ProbabilityMapDisplay,
     RelevanceDisplay,
     RelevancePosteriorDisplay,
     ReliabilityDisplay,
+    TaskDisplay,
+    UpdateDisplay,
+    VirtualVectorDisplay,
 )
 from gpclass.priors import Normal
 
@@ -102,3 +107,62 @@ def test_posterior_of_relevances():
     np.testing.assert_array_equal(np.isnan(RelevancePosteriorDisplay.from_estimator(edge).sd), at_edge)
     assert [label.get_text() for label in both.ax_.get_xticklabels()] == list("abcd")
     np.testing.assert_allclose(both.ax_.lines[-1].get_ydata(), shown.mean)
+
+
+def test_null_category_band():
+    X, y, _ = make_crescents(120, 0.2, random_state=0)
+    model = NullCategoryClassifier(2.6 * RBF(3.7), n_active=30, hyper="fixed").fit(X, y)
+    display = NullCategoryDisplay.from_estimator(model, X, y, resolution=30)
+    assert display.latent.shape == (30, 30)
+    corner = model.latent([[display.grid[0][3], display.grid[1][7]]]).mean[0, 0] + model.null_category_.bias
+    assert display.latent[7, 3] == pytest.approx(corner)
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names == ["rows", "active", "1", "0"]
+    assert [len(part.get_offsets()) for part in display.ax_.collections[-4:]] == [120, 30, sum(y == 1), sum(y == 0)]
+    three = np.where((y < 0) | (np.arange(120) % 5 > 0), y, 2)
+    several = NullCategoryClassifier(2.6 * RBF(3.7), n_active=30, hyper="fixed").fit(X, three)
+    NullCategoryDisplay.from_estimator(several, X, three, label=2, resolution=10)
+    with pytest.raises(ValueError, match=r"expected label=, one of \[0, 1, 2\], got None"):
+        NullCategoryDisplay.from_estimator(several, X)
+
+
+def test_update_of_a_row_without_label():
+    display = UpdateDisplay.from_likelihood(NullCategory(), -1, 0.0, 1.0)
+    assert np.trapezoid(display.after, display.f) == pytest.approx(1.0)
+    assert np.all(display.after[np.abs(display.f) < 0.49] < 1e-6)  # nothing is left in the band
+    spread = np.trapezoid(display.after * display.f**2, display.f)
+    assert spread > 1.0  # and the belief is wider than it was (LPJ05 figure 4, left)
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+def test_task_panels(numbers):
+    rng = np.random.default_rng(0)
+    X, task = rng.uniform(-3, 3, (40, 2)), np.repeat(["a", "b"], 20)
+    y = np.sin(X[:, 0])
+    y = y if numbers else np.where(y > 0, "up", "down")
+    model = MultiTaskIVM(RBF(1.0), n_active=10, hyper="fixed").fit(X, y, task=task)
+    display = TaskDisplay.from_estimator(model, X, y, task)
+    assert [panel["name"] for panel in display.panels] == ["a", "b"]
+    assert sum(panel["kept"].sum() for panel in display.panels) == 10
+    assert len(display.axes_) == 2
+    assert display.axes_[0].get_ylabel() == ("y" if numbers else "probability of up")
+
+
+def test_virtual_vectors_as_images():
+    rng = np.random.default_rng(0)
+    X = np.zeros((40, 6, 6))
+    y = np.arange(40) % 2
+    X[:, 1:3, 2], X[y == 1, 2, 2:4] = 1.0, 1.0
+    X = (X + 0.1 * rng.random(X.shape)).reshape(40, 36)
+    machine = IVMClassifier(5.0 * RBF(2.0), n_active=8, hyper="fixed")
+    model = VirtualVectorClassifier(machine, image_shape=(6, 6)).fit(X, y)
+    display = VirtualVectorDisplay.from_estimator(model, n_images=12)
+    assert display.images.shape == (12, 6, 6)
+    np.testing.assert_array_equal(display.virtual, model.virtual_.transform[:12] > 0)
+    label, name = display.titles[0].split(", ")
+    assert label == str(y[model.virtual_.source[0]])
+    assert name == model.virtual_.names[model.virtual_.transform[0]]
+    assert np.all(VirtualVectorDisplay.from_estimator(model, only_virtual=True).virtual)
+    rows = VirtualVectorClassifier(machine, transforms=np.negative).fit(X, y)
+    with pytest.raises(ValueError, match="no images"):
+        VirtualVectorDisplay.from_estimator(rows)

@@ -110,7 +110,7 @@ def test_warm_start_goes_on_where_it_was(digits):
 def test_interrupt_keeps_what_was_chosen(digits, monkeypatch):
     X, y, X_new, _ = digits
     model = fixed(n_active=80, refine=False, warm_start=True)
-    include, calls = Selector._include, []
+    include, calls = Selector.include, []
 
     def interrupted(self, *args):
         calls.append(1)
@@ -118,7 +118,7 @@ def test_interrupt_keeps_what_was_chosen(digits, monkeypatch):
             raise KeyboardInterrupt
         include(self, *args)
 
-    monkeypatch.setattr(Selector, "_include", interrupted)
+    monkeypatch.setattr(Selector, "include", interrupted)
     with pytest.raises(KeyboardInterrupt, match="30 rows"):
         model.fit(X, y)
     monkeypatch.undo()
@@ -167,7 +167,7 @@ def test_with_room_for_all_rows_online_is_one_pass_of_adf():
 
     active = ActiveSet(kernel, X, 1, 40, True)
     for row in range(40):
-        Selector()._include(active, y, Probit(), row)
+        Selector().include(active, y, Probit(), row)
     mean, variance = online.latent(X)
     np.testing.assert_allclose(mean, active.mean, atol=1e-7)
     np.testing.assert_allclose(variance, active.variance, atol=1e-7)

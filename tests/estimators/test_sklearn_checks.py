@@ -9,6 +9,7 @@ from gpclass import (
     GPRegressor,
     IVMClassifier,
     IVMRegressor,
+    MultiTaskIVM,
     SparseGPClassifier,
 )
 
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
         IVMRegressor(),
         SparseGPClassifier(),
         GPOrdinalClassifier(),
+        MultiTaskIVM(problem="classification", hyper="fixed"),
+        MultiTaskIVM(problem="regression", hyper="fixed"),
     ]
 )
 def test_sklearn_checks(estimator, check):

@@ -7,7 +7,7 @@ from scipy.stats import t
 from gpclass import GPClassifier
 from gpclass.inference import EP
 from gpclass.kernels import MLP, RBF, Constant, Linear, Matern, Polynomial, RationalQuadratic, White
-from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit, Probit
+from gpclass.likelihoods import Gaussian, MultinomialProbit, NullCategory, OrderedProbit, Probit
 
 from ..conftest import relative_error
 
@@ -114,6 +114,25 @@ def test_noise_models(golden, name):
     assert total == pytest.approx(float(z["log_z_sum"]), rel=1e-12)
     ours = np.concatenate([by_bias, np.atleast_1d(by_shared)]) if name != "probit" else np.array(by_bias)
     assert relative_error(ours, z["grad"]) < 1e-9
+
+
+def test_null_category_noise(golden):
+    z = golden("noise_ncnm")
+    gamma = float(z["p_gammap"])
+    total, by_bias, by_gamma = 0.0, [], 0.0
+    for j, bias in enumerate(z["p_bias"]):
+        y = np.where(np.isnan(z["y"][:, j]), -1, z["y"][:, j] > 0).astype(int)
+        mean, var = z["mu"][:, j, None], z["var"][:, j, None]
+        likelihood = NullCategory(gamma, float(z["p_gamman"]), bias, float(z["p_sigma2"]), fixed="variance")
+        log_z, first, second = likelihood.tilted(y, mean, var)
+        total += log_z.sum()
+        assert relative_error(first[:, 0], z["d_log_z_d_mu"][:, j]) < 1e-12
+        assert relative_error(0.5 * (second + first**2)[:, 0], z["d_log_z_d_var"][:, j]) < 1e-12
+        gradient = likelihood.tilted_gradient(y, mean, var)
+        by_gamma += gradient[:2].sum() * gamma * (1.0 - gamma)  # theirs is one for both sides, through a sigmoid
+        by_bias.append(gradient[2])
+    assert total == pytest.approx(float(z["log_z_sum"]), rel=1e-12)
+    assert relative_error(np.array([*by_bias, by_gamma]), z["grad"]) < 1e-12
 
 
 def test_nested_propagation_reproduces_gpstuff_on_neals_data(shared_data):

@@ -9,7 +9,7 @@ from gpclass.hyper.alternating import _partition, _site_evidence
 from gpclass.hyper.objective import Model
 from gpclass.inference import EP, IVM
 from gpclass.inference.active_set import ActiveSet
-from gpclass.inference.selection import Selector, _Judge, _judge, _Lazy
+from gpclass.inference.selection import Judge, Selector, _Lazy, judge_of
 from gpclass.kernels import RBF, Constant, Linear, PerClass, White
 from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit, Probit
 
@@ -162,11 +162,11 @@ def test_lazy_selection_is_exact(problem):
     y = np.argmax(X + 0.5 * rng.standard_normal(X.shape), axis=1)
     likelihood, selector = MultinomialProbit(), Selector("probability", "vb")
     lazy, plain = (ActiveSet(9.0 * RBF(1.5), X, 4, 80, True) for _ in range(2))
-    assert isinstance(_judge(selector, lazy, y, likelihood, None), _Lazy)
+    assert isinstance(judge_of(selector, lazy, y, likelihood, None), _Lazy)
     selector.grow(lazy, y, likelihood, 80)
-    judge = _Judge(selector, plain, y, likelihood, None)
+    judge = Judge(selector, plain, y, likelihood, None)
     for _ in range(80):
-        row = judge.best()
+        row = judge.best().row
         moments = selector.moments(likelihood, y[[row]], plain.mean[[row]], plain.variance[[row]])
         precision, mean = moments.sites(plain.mean[[row]], plain.variance[[row]])
         plain.include(row, precision[0], mean[0])
@@ -179,12 +179,12 @@ def test_lazy_bounds_hold_and_save_work(problem):
     y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
     likelihood, selector = MultinomialProbit(), Selector("probability", "vb")
     active = ActiveSet(25.0 * RBF(1.0), X, 3, 60, True)
-    judge = _judge(selector, active, y, likelihood, None)
+    judge = judge_of(selector, active, y, likelihood, None)
     evaluated = []
     once = judge._evaluate
     judge._evaluate = lambda rows: (evaluated.append(len(rows)), once(rows))
     for _ in range(60):
-        row = judge.best()
+        row = judge.best().row
         moments = selector.moments(likelihood, y[[row]], active.mean[[row]], active.variance[[row]])
         precision, mean = moments.sites(active.mean[[row]], active.variance[[row]])
         active.include(row, precision[0], mean[0])
@@ -263,8 +263,8 @@ def test_gradient_of_the_active_evidence(problem, update):
         model = Model(own, MultinomialProbit(), IVM(20, "entropy", update), X, y, 3)
         active, _ = model.engine.select(own, X, y, model.likelihood, 3)
         sites = active.sites()
-        value, slope, _ = _site_evidence(model, sites, own.theta)
-        expected = central_difference(lambda t, m=model, s=sites: _site_evidence(m, s, t)[0], own.theta)
+        value, slope, _ = _site_evidence(model, [sites], own.theta)
+        expected = central_difference(lambda t, m=model, s=sites: _site_evidence(m, [s], t)[0], own.theta)
         np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-7)
     # The value itself is a ratio of Gaussian densities (LPJ05 eq 26, over what the sites alone say).
     K = kernel(X[sites.rows])
@@ -281,7 +281,7 @@ def test_gradient_of_the_noise_objective(problem):
     likelihood = OrderedProbit(fixed=())
     model = Model(RBF(), likelihood, IVM(20), X, y, 1)
     active, _ = model.engine.select(RBF(), X, y, likelihood, 1)
-    beliefs = active.mean, active.variance
+    beliefs = [(active.mean, active.variance)]
     _, slope, _ = _partition(model, beliefs, likelihood.theta)
     expected = central_difference(lambda t: _partition(model, beliefs, t)[0], likelihood.theta)
     np.testing.assert_allclose(slope, expected, rtol=1e-7)
@@ -293,11 +293,11 @@ def test_sites_without_precision_do_not_swamp_the_evidence(problem):
     model = Model(20.0 * RBF(1.5), Probit(), IVM(30), X, (y == 0).astype(int), 1)
     active, _ = model.engine.select(model.kernel, X, model.y, model.likelihood, 1)
     sites = active.sites()
-    ordinary = _site_evidence(model, sites, model.kernel.theta)[0]
+    ordinary = _site_evidence(model, [sites], model.kernel.theta)[0]
     sites.precision[3], sites.mean[3] = 1e-13, 1e13 * sites.precision[3] * sites.mean[3]
-    value, slope, _ = _site_evidence(model, sites, model.kernel.theta)
+    value, slope, _ = _site_evidence(model, [sites], model.kernel.theta)
     assert abs(value - ordinary) < 20.0
-    expected = central_difference(lambda t: _site_evidence(model, sites, t)[0], model.kernel.theta)
+    expected = central_difference(lambda t: _site_evidence(model, [sites], t)[0], model.kernel.theta)
     np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-6)
 
 
@@ -315,8 +315,8 @@ def test_rows_beyond_doubt_are_still_candidates():
     y = np.repeat([0, 1, 2], 4)
     active = ActiveSet(RBF(), X, 3, 5, True)
     active.mean[:] = 100.0 * np.eye(3)[y]
-    judge = _judge(Selector("probability", "vb"), active, y, MultinomialProbit(), None)
+    judge = judge_of(Selector("probability", "vb"), active, y, MultinomialProbit(), None)
     active.rows = [0]
-    assert judge.best() != 0
+    assert judge.best().row != 0
     active.mean[7] = -active.mean[7]
-    assert judge.best() == 7
+    assert judge.best().row == 7

@@ -1,5 +1,6 @@
-"""Data made on the spot, for examples and tests."""
+"""Data with known truth."""
 
+from .crescents import make_crescents
 from .rings import make_rings
 
-__all__ = ["make_rings"]
+__all__ = ["make_crescents", "make_rings"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import linalg
 from .._progress import quiet, track
-from ..inference.active_set import Chosen
+from ..inference.active_set import ActiveSet, Chosen
 from ..inference.base import class_matrix
 from ..inference.ivm import IVM
 from ..kernels import Kernel
@@ -24,6 +24,8 @@ from .target import Target
 
 #: Rows taken up together where there are several classes.
 _BLOCK = 16
+#: Nats between scores that are as good as equal.
+_ALIKE = 0.5
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Alternating:
     Given the active rows and their sites the kernel's parameters maximise log N(m | 0, K_I + B^-1) (LPJ05 eq 26); then,
     with rows chosen anew, the likelihood's maximise sum_n log Z_n over all rows (eq 28). The sites are held fixed while
     the kernel is learned, so the turns are not steps up one hill: the number of rounds is given, and the parameters
-    after the last are kept.
+    after the last are kept, or those of a better one (``keep``).
 
     Parameters
     ----------
@@ -49,6 +51,9 @@ class Alternating:
         Stop a turn when a step changes the objective by less than this, relative to its size or its first slope.
     coordinates : "log", "softplus" or "sigmoid"
         What the search moves in, as for ``Evidence``; LPJ05 use "softplus".
+    keep : "last" or "best"
+        Whose parameters are kept: the last round's, as published, or those of the latest round whose active rows
+        predict the labels, each without itself, within half a nat of the best round.
     """
 
     n_rounds: int = 4
@@ -57,10 +62,13 @@ class Alternating:
     max_iter: int = 50
     tol: float = 1e-6
     coordinates: str = "log"
+    keep: str = "last"
 
     def __post_init__(self) -> None:
         check_counts(self, n_rounds=1, n_active=1, max_iter=1)
         check_coordinates(self.coordinates)
+        if self.keep not in ("last", "best"):
+            raise ValueError(f"keep must be 'last' or 'best', got {self.keep!r}")
 
     def check(self, engine: Any) -> None:
         if not isinstance(engine, IVM):
@@ -79,27 +87,31 @@ class Alternating:
             return Fixed()(model, rng)
         prior, split = model.log_prior(self.prior), model.kernel.theta.size
         theta, value, n_evaluations, settled = model.theta, np.nan, 0, True
-        trace = []
+        trace, rounds = [], []
         for _ in track(range(self.n_rounds), "rounds"):
             if split:
-                sites, _ = self._select(model, theta)
+                sites = [active.sites() for active in self._select(model, theta)]
                 target = self._target(partial(_site_evidence, model, sites), model, prior, slice(0, split), theta)
                 found = climb(target, theta[:split], self.max_iter, self.tol, self._coordinates(model, slice(0, split)))
                 theta, value = np.concatenate([found.theta, theta[split:]]), found.value
                 n_evaluations, settled = n_evaluations + found.n_evaluations, found.converged
             if split < len(theta):
-                _, beliefs = self._select(model, theta)
+                beliefs = [_beliefs(active) for active in self._select(model, theta)]
                 target = self._target(partial(_partition, model, beliefs), model, prior, slice(split, None), theta)
                 own = self._coordinates(model, slice(split, None))
                 found = climb(target, theta[split:], self.max_iter, self.tol, own)
                 theta = np.concatenate([theta[:split], found.theta])
                 n_evaluations, settled = n_evaluations + found.n_evaluations, settled and found.converged
             trace.append(value)
+            rounds.append(theta)
+        if self.keep == "best":
+            scores = np.array([self._predicts(model, theta) for theta in rounds])
+            best = int(np.flatnonzero(scores >= scores.max() - _ALIKE)[-1])
+            theta, value = rounds[best], trace[best]
         return Learned(theta, value, n_evaluations, settled, theta_names=tuple(model.theta_names), trace=tuple(trace))
 
-    def _select(self, model: Model, theta: np.ndarray) -> tuple[Chosen, tuple[np.ndarray, np.ndarray]]:
-        """The active rows at theta, and beliefs about all rows."""
-        kernel, likelihood = model.at(theta)
+    def _select(self, model: Model, theta: np.ndarray) -> list[ActiveSet]:
+        """The active rows at theta, of every part of the model."""
         ivm: Any = model.engine
         # Pseudo-observations with unit noise would say little of the amplitude. With covariances for every class a
         # block of rows costs little more than one.
@@ -107,10 +119,19 @@ class Alternating:
         block_size = ivm.block_size if model.n_latent == 1 else max(ivm.block_size, _BLOCK)
         ivm = replace(ivm, n_active=few, update="adf", block_size=block_size)
         with quiet():
-            active, interrupted = ivm.select(kernel, model.X, model.y, likelihood, model.n_latent)
+            active, interrupted = model.select(ivm, theta)
         if interrupted:
             raise KeyboardInterrupt
-        return active.sites(), (active.mean, np.array(np.broadcast_to(active.variance, active.mean.shape)))
+        return active
+
+    def _predicts(self, model: Model, theta: np.ndarray) -> float:
+        """How well the active rows at theta predict labels, each without itself: the sum of log probabilities."""
+        likelihoods = [part.at(theta)[1] for part in model.parts]
+        scores = [
+            likelihood.loo_log_prob(part.y, *active.without_own_site()).sum()
+            for likelihood, part, active in zip(likelihoods, model.parts, self._select(model, theta), strict=True)
+        ]
+        return float(np.nan_to_num(sum(scores), nan=-np.inf))
 
     def _coordinates(self, model: Model, part: slice) -> Coordinates:
         return Coordinates(self.coordinates, model.positive[part], model.theta_bounds[part])
@@ -127,14 +148,31 @@ class Alternating:
         return Target(evaluate, within, model.theta_bounds[part], of_theta=False)  # type: ignore[arg-type]
 
 
-def _site_evidence(model: Model, sites: Chosen, theta: np.ndarray, state: Any = None) -> tuple[float, np.ndarray, None]:
+def _beliefs(active: ActiveSet) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances (n, C) of all rows."""
+    return active.mean, np.array(np.broadcast_to(active.variance, active.mean.shape))
+
+
+def _site_evidence(
+    model: Model, sites: list[Chosen], theta: np.ndarray, state: Any = None
+) -> tuple[float, np.ndarray, None]:
+    """The sum over the parts of the model, which share the kernel."""
+    kernel: Kernel = model.kernel.with_theta(theta)
+    value, slope = 0.0, np.zeros_like(theta)
+    with linalg.suited_threads(max(len(own.rows) for own in sites)):
+        for part, own in zip(model.parts, sites, strict=True):
+            more = _evidence_of_part(kernel, part.X, own)
+            value, slope = value + more[0], slope + more[1]
+    return value, slope, None
+
+
+def _evidence_of_part(kernel: Kernel, X: np.ndarray, sites: Chosen) -> tuple[float, np.ndarray]:
     """sum_c log N(m_c | 0, K_I + B_c^-1) - log N(m_c | 0, B_c^-1), and its slope in the kernel's theta (LPJ05 eq 26).
 
     The second term depends on the sites alone. Without it a site of next to no precision, whose mean is huge, would
     swamp all others; with h = B m the difference is h' (K^-1 + B)^-1 h / 2 - log |I + B^1/2 K B^1/2| / 2.
     """
-    kernel: Kernel = model.kernel.with_theta(theta)
-    K, pullback = kernel.vjp(model.X[sites.rows])
+    K, pullback = kernel.vjp(X[sites.rows])
     S, G = len(sites.rows), sites.precision.shape[1]
     value, slopes = 0.0, np.zeros_like(K)
     for g in range(G):
@@ -150,12 +188,16 @@ def _site_evidence(model: Model, sites: Chosen, theta: np.ndarray, state: Any = 
             slopes[g] += slope
         else:
             slopes += slope
-    return float(value), pullback(slopes), None
+    return float(value), pullback(slopes)
 
 
 def _partition(
-    model: Model, beliefs: tuple[np.ndarray, np.ndarray], theta: np.ndarray, state: Any = None
+    model: Model, beliefs: list[tuple[np.ndarray, np.ndarray]], theta: np.ndarray, state: Any = None
 ) -> tuple[float, np.ndarray, None]:
     """sum_n log Z_n over all rows, and its gradient in the likelihood's theta (LPJ05 eq 28)."""
-    likelihood: Likelihood = model.likelihood.with_theta(theta)
-    return float(likelihood.tilted(model.y, *beliefs)[0].sum()), likelihood.tilted_gradient(model.y, *beliefs), None
+    value, gradient = 0.0, np.zeros_like(theta)
+    for part, own in zip(model.parts, beliefs, strict=True):
+        likelihood: Likelihood = part.likelihood.with_theta(theta)
+        value += float(likelihood.tilted(part.y, *own)[0].sum())
+        gradient += likelihood.tilted_gradient(part.y, *own)
+    return value, gradient, None

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from ..inference.active_set import ActiveSet
 from ..inference.base import Engine, Fit, differentiable
+from ..inference.ivm import IVM
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..linalg import suited_threads
@@ -122,6 +124,22 @@ class Model:
         """Kernel and likelihood with these values."""
         split = self.kernel.theta.size
         return self.kernel.with_theta(theta[:split]), self.likelihood.with_theta(theta[split:])
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        """Models that are independent given theta: this one; ``tasks`` has models of several."""
+        return (self,)
+
+    def select(self, ivm: IVM, theta: np.ndarray) -> tuple[list[ActiveSet], bool]:
+        """The active rows that an informative vector machine chooses at theta, for each part; and whether Ctrl-C cut
+        it short."""
+        kernel, likelihood = self.at(theta)
+        active, interrupted = ivm.select(kernel, self.X, self.y, likelihood, self.n_latent)
+        return [active], interrupted
+
+    def evidence(self, theta: np.ndarray) -> float:
+        """The objective alone."""
+        return self.fit(theta).objective
 
     def fit(self, theta: np.ndarray, init: Any = None, *, strict: bool = False) -> Fit:
         """The engine's result at theta; ``strict`` refuses one that has not converged."""

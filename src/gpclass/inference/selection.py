@@ -42,6 +42,8 @@ _CERTAIN = 37.0
 _ROUGH = 1e-6
 #: Smallest nu * s of an update: below it a site says nothing, and its precision would be zero.
 _LEAST = 1e-12
+#: Fall of the entropy that is none.
+_NOTHING = 10.0 * _LEAST
 
 
 class Moments(NamedTuple):
@@ -91,16 +93,27 @@ class Selector:
         n_active: int,
         rng: np.random.Generator | None = None,
     ) -> None:
-        """Include rows until there are ``n_active``."""
-        judge = _judge(self, active, y, likelihood, rng)
+        """Include rows until there are ``n_active``, or until no row lowers the entropy.
+
+        Under a likelihood that is not log-concave a row may ask for a negative precision, which is set to zero (LPJ05
+        section 4.3). It then tells nothing certain, and many such rows would drag the mean about without ever
+        narrowing it: they stay outside.
+        """
+        judge = judge_of(self, active, y, likelihood, rng)
+        least = _NOTHING if self.criterion == "entropy" and not likelihood.log_concave else -np.inf
         # One row at a time the work is shared out over our own threads, and those of BLAS would be in their way.
         threads = linalg.one_thread if self.block_size == 1 else nullcontext()
         with threads, task("active rows", n_active - active.size) as steps:
             while active.size < n_active:
                 if self.block_size == 1:
-                    self._include(active, y, likelihood, judge.best())
+                    best = judge.best()
+                    if best.score <= least:
+                        return
+                    self.include(active, y, likelihood, best.row)
                 else:
-                    pool = judge.best_of_all(_POOL * self.block_size)
+                    pool = judge.best_of_all(_POOL * self.block_size, least)
+                    if not len(pool):
+                        return
                     wanted = min(self.block_size, n_active - active.size, len(pool))
                     active.include_block(*self._from_pool(active, y, likelihood, pool, wanted, rng))
                 if steps.step():
@@ -120,17 +133,18 @@ class Selector:
         """
         if self.criterion == "random":
             return  # no row is better than another
-        judge = _judge(replace(self, block_size=1), active, y, likelihood, rng)
+        judge = judge_of(replace(self, block_size=1), active, y, likelihood, rng)
         for _ in track(range(n_exchanges), "exchanges"):
             position = int(np.argmin(active.worth()))
             row = active.rows[position]
             active.remove(position)
-            best = judge.best()
-            self._include(active, y, likelihood, best)
+            best = judge.best().row
+            self.include(active, y, likelihood, best)
             if best == row:
                 return
 
-    def _include(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood, row: int) -> None:
+    def include(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood, row: int) -> None:
+        """Take up one row."""
         mean, variance = active.mean[[row]], active.variance[[row]]
         precision, site_mean = self.moments(likelihood, y[[row]], mean, variance).sites(mean, variance)
         active.include(row, precision[0], site_mean[0])
@@ -213,7 +227,14 @@ class _Pool:
             self.Sigma[g] -= moments.nu[0, g] * np.outer(s, s)
 
 
-class _Judge:
+class Best(NamedTuple):
+    """The most informative row, and its score: higher is better, and to be compared under the same selector only."""
+
+    row: int
+    score: float
+
+
+class Judge:
     """Scores of all rows that could become active."""
 
     def __init__(
@@ -233,21 +254,21 @@ class _Judge:
         score[~active.eligible] = -np.inf
         return score
 
-    def best(self) -> int:
+    def best(self) -> Best:
         """The most informative row."""
         return _first(self.scores(), self.rng)
 
-    def best_of_all(self, count: int) -> np.ndarray:
-        """The ``count`` most informative rows, best first."""
+    def best_of_all(self, count: int, least: float = -np.inf) -> np.ndarray:
+        """The ``count`` most informative rows, best first, of those with scores above ``least``."""
         score = self.scores()
-        count = min(count, int(np.count_nonzero(score > -np.inf)))
+        count = min(count, int(np.count_nonzero(score > least)))
         if self.rng is not None:  # equal scores in random order
             order = self.rng.permutation(len(score))
             return order[np.argsort(-score[order], kind="stable")[:count]]
         return np.argsort(-score, kind="stable")[:count]
 
 
-class _Random(_Judge):
+class _Random(Judge):
     """The baseline: a random order of all rows, settled beforehand."""
 
     def __init__(self, *args: object) -> None:
@@ -255,15 +276,18 @@ class _Random(_Judge):
         rng = np.random.default_rng(0) if self.rng is None else self.rng
         self.order = rng.permutation(np.flatnonzero(self.active.eligible))
         self.before = self.active.size
+        # Falling random numbers: of several judges' rows, every one is equally likely to come next.
+        self.marks = np.sort(rng.random(len(self.order)))[::-1]
 
-    def best(self) -> int:
-        return int(self.order[self.active.size - self.before])
+    def best(self) -> Best:
+        place = self.active.size - self.before
+        return Best(int(self.order[place]), float(self.marks[place]))
 
-    def best_of_all(self, count: int) -> np.ndarray:
+    def best_of_all(self, count: int, least: float = -np.inf) -> np.ndarray:
         return self.order[self.active.size - self.before :][:count]
 
 
-class _Lazy(_Judge):
+class _Lazy(Judge):
     """For the criterion "probability" under the multinomial probit with shared variances: the same rows, with few of
     the integrals (see above)."""
 
@@ -280,7 +304,7 @@ class _Lazy(_Judge):
         self.quantile[rows] = np.minimum(ndtri_exp(log_p), _CERTAIN)
         self.seen[rows] = mean / np.sqrt(1.0 + variance)
 
-    def best(self) -> int:
+    def best(self) -> Best:
         active = self.active
         over_rows(
             _lower_bounds,
@@ -324,21 +348,22 @@ def _lower_bounds(start, stop, labels, mean, variance, seen, quantile, bound):
         bound[n] = quantile[n] - sqrt(max(squares - total * total / C, 0.0))
 
 
-def _first(score: np.ndarray, rng: np.random.Generator | None) -> int:
+def _first(score: np.ndarray, rng: np.random.Generator | None) -> Best:
     """The best row; of equal ones the first, or one at random."""
     best = int(np.argmax(score))
-    if rng is None:
-        return best
-    return int(rng.choice(np.flatnonzero(score >= score[best] - 1e-12 * abs(score[best]))))
+    if rng is not None:
+        best = int(rng.choice(np.flatnonzero(score >= score[best] - 1e-12 * abs(score[best]))))
+    return Best(best, float(score[best]))
 
 
-def _judge(
+def judge_of(
     selector: Selector,
     active: ActiveSet,
     y: np.ndarray,
     likelihood: Likelihood,
     rng: np.random.Generator | None,
-) -> _Judge:
+) -> Judge:
+    """The judge of all rows for such a selector."""
     lazy = (
         selector.criterion == "probability"
         and selector.block_size == 1
@@ -346,5 +371,5 @@ def _judge(
         and isinstance(likelihood, MultinomialProbit)
         and likelihood.log_concave
     )
-    kind = _Random if selector.criterion == "random" else _Lazy if lazy else _Judge
+    kind = _Random if selector.criterion == "random" else _Lazy if lazy else Judge
     return kind(selector, active, y, likelihood, rng)

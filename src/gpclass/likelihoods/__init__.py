@@ -5,6 +5,7 @@ from .gaussian import Gaussian
 from .label_noise import NoisyLabels
 from .logit import Logit
 from .multinomial_probit import MultinomialProbit
+from .null_category import NullCategory
 from .ordered_probit import OrderedProbit
 from .probit import Probit
 from .soft_labels import SoftLabels
@@ -17,6 +18,7 @@ __all__ = [
     "Logit",
     "MultinomialProbit",
     "NoisyLabels",
+    "NullCategory",
     "OrderedProbit",
     "Probit",
     "SoftLabels",

@@ -1,0 +1,118 @@
+"""Learning to learn (LPJ05 section 5): three sine tasks, and vowels of a new speaker from one example of each.
+
+python benchmarks/bench_tasks.py [sines] [phonemes] [vowels]
+
+sines     figure 7: how the 15 active rows are shared out over tasks that see different inputs, 20 draws
+phonemes  figure 8, as published: one binary problem for each phoneme, 14 speakers as tasks, kernel by algorithm 2
+vowels    all eleven vowels at once, kernel by the sum of the tasks' evidences
+"""
+
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from gpclass import GPClassifier, IVMClassifier, MultiTaskIVM
+from gpclass.hyper import Alternating
+from gpclass.kernels import RBF, Constant, Linear, White
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def sine_tasks(seed):
+    """Figure 7: bimodal inputs, a narrow Gaussian, and uniform ones; sine waves with different offsets."""
+    rng = np.random.default_rng(seed)
+    inputs = [
+        rng.choice([-8.0, 8.0], 30) + 0.5 * rng.standard_normal(30),
+        2.0 * rng.standard_normal(30),
+        rng.uniform(-15.0, 15.0, 30),
+    ]
+    X, task = np.concatenate(inputs)[:, None], np.repeat([0, 1, 2], 30)
+    y = np.sin(np.pi / 5.0 * X[:, 0] + rng.uniform(0.0, 2.0 * np.pi, 3)[task])
+    return X, y, task
+
+
+def sines():
+    counts = []
+    for seed in range(20):
+        X, y, task = sine_tasks(seed)
+        model = MultiTaskIVM(RBF(1.0), n_active=15, hyper="fixed").fit(X, y, task=task)
+        counts.append(np.bincount(model.active_task_, minlength=3))
+    print("sines: rows of 15 for the bimodal, narrow and wide task, mean of 20 draws:", np.mean(counts, axis=0))
+    print("       draws in which the wide task has the majority:", int(np.sum(np.array(counts)[:, 2] > 7)))
+
+
+def vowel_data():
+    z = np.load(DATA / "vowel.npz")
+    both = {
+        name: np.concatenate([z[f"{name}_train"], z[f"{name}_test"]]) for name in ("X", "y", "speaker", "repetition")
+    }
+    X = both["X"].astype(float)
+    return (X - X.mean(axis=0)) / X.std(axis=0), both["y"].astype(int), both["speaker"], both["repetition"]
+
+
+def new_speaker(fit, y, speakers):
+    """Mean error on a new speaker, with one example of each phoneme, and seconds to learn the kernel."""
+    X, _, speaker, repetition = vowel_data()
+    errors, seconds = [], []
+    for s in speakers:
+        others, example, rest = speaker != s, (speaker == s) & (repetition == 0), (speaker == s) & (repetition > 0)
+        started = time.perf_counter()
+        kernel = fit(X[others], y[others], speaker[others])
+        seconds.append(time.perf_counter() - started)
+        adapted = GPClassifier(kernel, hyper="fixed", inference="ep", calibration=None).fit(X[example], y[example])
+        errors.append(np.mean(adapted.predict(X[rest]) != y[rest]))
+    return np.mean(errors), np.std(errors) / np.sqrt(len(errors)), np.mean(seconds)
+
+
+def phoneme_kernel():
+    return RBF(2.0, ard=True) * 1.0 + Linear(0.1, ard=True) + Constant(0.1) + White(0.1)
+
+
+def phonemes(speakers=(0, 4, 8, 12)):
+    _, y, _, _ = vowel_data()
+    learner = Alternating(n_rounds=8, max_iter=30)
+
+    def shared(X, y, task, d, criterion):
+        model = MultiTaskIVM(phoneme_kernel(), n_active=d, hyper=learner, criterion=criterion, calibration=None)
+        return model.fit(X, y, task=task).kernel_
+
+    def pooled(X, y, task, d):
+        return IVMClassifier(phoneme_kernel(), n_active=d, hyper=learner, calibration=None).fit(X, y).kernel_
+
+    print("phonemes: error %, seconds to learn, mean over 11 phonemes and", len(speakers), "speakers")
+    for d in (28, 56, 112, 224):
+        for name, fit in (
+            ("multi-task IVM", lambda X, y, t, d=d: shared(X, y, t, d, "entropy")),
+            ("rows at random", lambda X, y, t, d=d: shared(X, y, t, d, "random")),
+            ("pooled IVM", lambda X, y, t, d=d: pooled(X, y, t, d)),
+        ):
+            found = np.mean([new_speaker(fit, (y == k).astype(int), speakers)[::2] for k in range(11)], axis=0)
+            print(f"  d = {d:4d}  {name:15s} {100 * found[0]:6.2f} {found[1]:8.3f}", flush=True)
+
+
+def vowels():
+    _, y, _, _ = vowel_data()
+    kernel = 100.0 * RBF(3.0, ard=True)
+    for name, fit in (
+        ("multi-task, 300 rows", lambda X, y, t: MultiTaskIVM(kernel, n_active=300).fit(X, y, task=t).kernel_),
+        (
+            "multi-task, algorithm 2",
+            lambda X, y, t: MultiTaskIVM(kernel, n_active=300, hyper="alternating").fit(X, y, task=t).kernel_,
+        ),
+        ("pooled, 300 rows", lambda X, y, t: IVMClassifier(kernel, n_active=300).fit(X, y).kernel_),
+        (
+            "pooled, algorithm 2",
+            lambda X, y, t: IVMClassifier(kernel, n_active=300, hyper="alternating").fit(X, y).kernel_,
+        ),
+    ):
+        error, sem, seconds = new_speaker(fit, y, range(15))
+        print(f"vowels, 11 at once: {name:24s} {100 * error:6.2f} +- {100 * sem:.2f} % {seconds:7.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    for name in sys.argv[1:] or ["sines", "phonemes", "vowels"]:
+        {"sines": sines, "phonemes": phonemes, "vowels": vowels}[name]()

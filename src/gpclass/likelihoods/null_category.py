@@ -1,0 +1,117 @@
+"""Two classes with nothing between them, for rows with and without labels (LPJ05 section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ..parameters import POSITIVE, REAL
+from ..special import hazard, log_Phi
+from .base import Likelihood
+
+#: The label of a row without one, as in scikit-learn.
+UNLABELLED = -1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NullCategory(Likelihood):
+    """Labels 1 where g = f + bias + noise exceeds 1/2, 0 where it is below -1/2, and no data at all in between.
+
+    A label is missing (-1) with probability ``gamma_plus`` in the upper class and ``gamma_minus`` in the lower, never
+    in the null category between them. So the likelihood of a row is (LPJ05 section 4.1)
+
+        label 1    (1 - gamma_plus) P(g > 1/2)
+        label 0    (1 - gamma_minus) P(g < -1/2)
+        no label   gamma_plus P(g > 1/2) + gamma_minus P(g < -1/2)
+
+    (the paper leaves out the factors of labelled rows, without which the gammas could not be learned). A row without
+    label keeps the boundary away from itself. Its likelihood is not log-concave: it may well widen beliefs.
+    ``variance`` is that of the noise, which softens the steps. All parameters are fixed unless freed.
+    """
+
+    gamma_plus: float = 0.5
+    gamma_minus: float = 0.5
+    bias: float = 0.0
+    variance: float = 1e-6
+    fixed: bool | str | tuple[str, ...] = field(default=("gamma_plus", "gamma_minus", "bias", "variance"), kw_only=True)
+    domains: ClassVar = {"gamma_plus": REAL, "gamma_minus": REAL, "bias": REAL, "variance": POSITIVE}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("gamma_plus", "gamma_minus"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f"NullCategory: {name} must be between 0 and 1, got {getattr(self, name)!r}")
+
+    def _bounds_of(self, name: str) -> tuple[float, float]:
+        if name.startswith("gamma"):
+            return self.bounds.get(name, (1e-6, 1.0 - 1e-6))
+        if name == "variance":
+            return self.bounds.get(name, (1e-12, 1e5))
+        return super()._bounds_of(name)
+
+    @property
+    def log_concave(self) -> bool:
+        return False
+
+    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return self.tilted(y, f, np.zeros_like(f))[0]
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
+        return log_prob, first, second[:, :, None]
+
+    def _sides(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, ...]:
+        """log Z (n,), and for the lower and the upper side (n, 2): its share in Z, z with P = Phi(z), and dz/dmean."""
+        y = np.asarray(y, dtype=int)
+        if np.any((y < UNLABELLED) | (y > 1)):
+            raise ValueError(f"expected labels 0, 1, or {UNLABELLED} for none, got {np.unique(y).tolist()}")
+        slope = np.array([-1.0, 1.0]) / np.sqrt(self.variance + var)
+        z = slope * (mean + self.bias) - 0.5 * np.abs(slope)
+        gamma = np.array([self.gamma_minus, self.gamma_plus])
+        missing = (y == UNLABELLED)[:, None]
+        with np.errstate(divide="ignore"):  # the side that a label excludes
+            log_part = np.where(missing, np.log(gamma), np.log((y[:, None] == [0, 1]) * (1.0 - gamma))) + log_Phi(z)
+        log_z = np.logaddexp(log_part[:, 0], log_part[:, 1])
+        return log_z, np.exp(log_part - log_z[:, None]), z, slope
+
+    def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A mixture of two probits: derivatives of log Z are averages over the shares of the two sides."""
+        log_z, share, z, slope = self._sides(y, mean, var)
+        h = hazard(z)
+        first = np.sum(share * slope * h, axis=1, keepdims=True)
+        # d2 log Z = E[d2 log P + (d log P)^2] - (E d log P)^2, written so that nothing cancels in the tails
+        within = np.sum(share * slope**2 * h * (z + h), axis=1, keepdims=True)
+        between = np.sum(share * (slope * h - first) ** 2, axis=1, keepdims=True)
+        return log_z, first, between - within
+
+    def tilted_gradient(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        y = np.asarray(y, dtype=int)
+        _, first, second = self.tilted(y, mean, var)
+        share = self._sides(y, mean, var)[1]
+        missing = y == UNLABELLED
+
+        def by_gamma(side: int, gamma: float) -> float:
+            return float(np.sum(share[missing, side]) / gamma - np.sum(y == side) / (1.0 - gamma))
+
+        return self._collect(
+            {
+                "gamma_plus": by_gamma(1, self.gamma_plus),
+                "gamma_minus": by_gamma(0, self.gamma_minus),
+                "bias": first.sum(),
+                # Noise and belief add up, so d/dvariance = d/dvar = (second + first^2) / 2.
+                "variance": 0.5 * self.variance * np.sum(second + first**2),
+            }
+        )
+
+    def loo_log_prob(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Of the labels that there are; 0 for rows without one."""
+        y = np.asarray(y, dtype=int)
+        return np.where(y == UNLABELLED, 0.0, self.predict_log(mean, cov)[np.arange(len(y)), y])
+
+    def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        """Of the two labels, given that the row is not in the null category, where no data are."""
+        slope = np.array([-1.0, 1.0]) / np.sqrt(self.variance + var)
+        log_part = log_Phi(slope * (mean + self.bias) - 0.5 * np.abs(slope))
+        return log_part - np.logaddexp(log_part[:, :1], log_part[:, 1:])

@@ -1,0 +1,203 @@
+"""MultiTaskIVM as a user meets it."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gpclass import IVMClassifier, MultiTaskIVM
+from gpclass.inference.selection import Selector
+from gpclass.kernels import RBF
+
+NAMES = np.array(["anna", "bert", "cleo", "dora"])
+
+
+@pytest.fixture(scope="module")
+def speakers():
+    """Three classes, whose place depends on the speaker; the fourth speaker is new."""
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(4), 45)
+    label = np.tile(np.arange(3), 60)
+    centre = np.array([[0.0, 2.0], [2.0, -1.0], [-2.0, -1.0]])
+    shift = np.array([[0.0, 0.0], [1.5, 1.0], [-1.5, 0.5], [1.0, -1.5]])
+    X = centre[label] + shift[who] + 0.5 * rng.standard_normal((180, 2))
+    X = np.c_[X, rng.standard_normal(180)]
+    return X, np.array(["a", "e", "i"])[label], NAMES[who]
+
+
+@pytest.fixture(scope="module")
+def model(speakers):
+    X, y, who = speakers
+    old = who != "dora"
+    return MultiTaskIVM(n_active=60, random_state=0).fit(X[old], y[old], task=who[old])
+
+
+def test_tasks_are_learned_together_and_told_apart(model, speakers):
+    X, y, who = speakers
+    old = who != "dora"
+    assert model.score(X[old], y[old], task=who[old]) > 0.95
+    assert model.score(X[old], y[old], task=np.roll(who[old], 45)) < 0.9  # the wrong speaker's model
+    assert model.tasks_.tolist() == ["anna", "bert", "cleo"]
+    assert len(model.active_) == len(model.active_task_) == 60
+    assert len(np.unique(model.active_)) == 60
+    np.testing.assert_array_equal(model.active_task_, who[old][model.active_])
+    proba = model.predict_proba(X[old][:5], task="anna")
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X[old][:5], task="anna")), proba, rtol=1e-6)
+    assert model.loo_proba_.shape == (135, 3)
+
+
+def test_a_new_task_needs_a_handful_of_rows(model, speakers):
+    X, y, who = speakers
+    new = np.flatnonzero(who == "dora")
+    examples, rest = new[:3], new[3:]
+    before = model.predict_proba(X[:4], task="anna")
+    adapted = model.adapt(X[examples], y[examples])
+    assert adapted.score(X[rest], y[rest]) > 0.85
+    assert adapted.kernel_ is model.kernel_
+    assert adapted.calibration_ == model.calibration_
+    # The model itself, and its scale of the inputs, stay as they were.
+    np.testing.assert_array_equal(model.predict_proba(X[:4], task="anna"), before)
+    np.testing.assert_array_equal(adapted.input_scale_, model.input_scale_)
+    assert adapted.adapt(X[rest], y[rest]).score(X[rest], y[rest]) > 0.95
+
+
+def test_latent_functions_of_different_tasks_are_independent(model, speakers):
+    X, _, who = speakers
+    rows = [0, 1, 50, 51]
+    mean, cov = model.latent(X[rows], task=who[rows], full_cov=True)
+    assert np.all(cov[:, :2, 2:] == 0.0)
+    assert np.all(np.abs(cov[:, 0, 1]) > 0.0)
+    marginal = model.latent(X[rows], task=who[rows])
+    np.testing.assert_allclose(marginal.mean, mean)
+    np.testing.assert_allclose(marginal.cov.T, np.diagonal(cov, axis1=1, axis2=2), rtol=1e-8)
+    draws = model.sample_latent(X[rows], 2000, random_state=0, task=who[rows])
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.15 * np.sqrt(cov.max()))
+    apart = model.latent(X[50:52], task="bert")
+    np.testing.assert_allclose(apart.mean, mean[2:])
+
+
+def test_one_task_is_the_ordinary_machine(speakers):
+    X, y, _ = speakers
+    kernel = 20.0 * RBF(1.5)
+    one = MultiTaskIVM(kernel, n_active=40, hyper="fixed").fit(X, y)
+    plain = IVMClassifier(kernel, n_active=40, hyper="fixed").fit(X, y)
+    np.testing.assert_array_equal(one.active_, plain.active_)
+    np.testing.assert_allclose(one.predict_proba(X), plain.predict_proba(X), atol=1e-9)
+    assert one.log_evidence_ == pytest.approx(plain.log_evidence_)
+
+
+@pytest.mark.parametrize("hyper", ["evidence", "loo", "alternating"])
+def test_numbers(hyper):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-3, 3, (90, 1))
+    task = np.repeat([0, 1, 2], 30)
+    y = 100.0 + 10.0 * np.sin(2.0 * X[:, 0] + task) + rng.standard_normal(90)
+    model = MultiTaskIVM(n_active=60, hyper=hyper).fit(X, y, task=task)
+    assert model.score(X, y, task=task) > 0.95
+    assert 0.5 < model.noise_std_ < 2.0
+    mean, sd = model.predict(X, task=task, return_std=True)
+    assert np.mean(np.abs(y - mean) < 2.0 * sd) > 0.9
+    assert model.active_.shape == (60,)
+    # A fourth phase, from six rows: the length-scale is known, and so are the units of y.
+    X_new = np.linspace(-3, 3, 50)[:, None]
+    truth = 100.0 + 10.0 * np.sin(2.0 * X_new[:, 0] + 4.0)
+    adapted = model.adapt(X_new[2::8], truth[2::8])
+    assert np.sqrt(np.mean((adapted.predict(X_new) - truth) ** 2)) < 5.0
+    assert not hasattr(model, "predict_proba")
+    assert is_regressor(model)
+
+
+def test_whole_numbers_are_labels_unless_said_otherwise():
+    X, y, task = np.arange(12.0)[:, None], np.arange(12) % 4, np.repeat([0, 1], 6)
+    with pytest.warns(UserWarning, match="n_active is 20, but there are 12 rows"):
+        labels = MultiTaskIVM(5.0 * RBF(1.0), hyper="fixed", n_active=20).fit(X, y, task=task)
+    assert is_classifier(labels)
+    numbers = MultiTaskIVM(RBF(1.0), hyper="fixed", problem="regression", n_active=12).fit(X, y, task=task)
+    assert is_regressor(numbers)
+    assert numbers.predict(X[:1], task=0).dtype == float
+
+
+def test_metadata_routing(speakers):
+    X, y, who = speakers
+    with config_context(enable_metadata_routing=True):
+        inner = MultiTaskIVM(20.0 * RBF(1.0), n_active=40, hyper="fixed", problem="classification")
+        inner.set_fit_request(task=True).set_score_request(task=True).set_predict_request(task=True)
+        pipe = make_pipeline(StandardScaler(), inner).fit(X, y, task=who)
+        assert pipe.score(X, y, task=who) > 0.9
+        scores = cross_val_score(pipe, X, y, params={"task": who}, cv=StratifiedKFold(3, shuffle=True, random_state=0))
+        assert scores.mean() > 0.8
+
+
+def test_clone_and_pickle(model, speakers):
+    X, _, _ = speakers
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X[:9], task="anna"), model.predict_proba(X[:9], task="anna"))
+    assert clone(model).get_params()["n_active"] == 60
+    assert model.log_marginal_likelihood() == pytest.approx(model.hyper_.value, rel=0.3)
+
+
+def test_learning_alternates_across_tasks(speakers):
+    X, y, who = speakers
+    model = MultiTaskIVM(5.0 * RBF(1.0, ard=True), n_active=40, hyper="alternating", standardize=True)
+    model.fit(X, (y == "a").astype(int), task=who)
+    assert model.relevance_[2] < 0.05 * model.relevance_.max()  # the third input is noise
+
+
+def test_interrupt_keeps_the_rows_chosen(speakers, monkeypatch):
+    X, y, who = speakers
+    include, calls = Selector.include, []
+
+    def interrupted(self, *args):
+        calls.append(1)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+        include(self, *args)
+
+    monkeypatch.setattr(Selector, "include", interrupted)
+    model = MultiTaskIVM(20.0 * RBF(1.0), n_active=60, hyper="fixed")
+    with pytest.raises(KeyboardInterrupt, match="29 rows"):
+        model.fit(X, y, task=who)
+    assert len(model.active_) == 29
+    assert model.predict(X[:3], task="anna").shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"task": np.r_[NAMES[np.repeat(np.arange(4), 45)][:-1], ["eve"]]}, ValueError, "1 row in task 'eve'"),
+        ({"y": np.repeat(["a", "e", "i", "o"], 45)}, ValueError, "1 class in task 'anna': all 45 labels are"),
+        ({"task": ["anna"] * 10}, ValueError, "inconsistent numbers of samples"),
+        ({"task": [None] * 180}, ValueError, "expected a task for every row, got None in row 0"),
+        ({"n_active": 3}, ValueError, "at least one row for each of 4 tasks, got 3"),
+        ({"problem": "ranking"}, ValueError, "problem must be one of"),
+        ({"problem": "classification", "y": np.linspace(0, 1, 180)}, ValueError, "use problem='regression'"),
+        ({"hyper": "held_out"}, TypeError, "learns from all tasks together"),
+        ({"hyper": "nuts"}, TypeError, "learns one set of kernel parameters"),
+    ],
+)
+def test_bad_input(speakers, change, error, message):
+    X, y, who = speakers
+    given = {"task": who, "y": y, **{k: v for k, v in change.items() if k in ("task", "y")}}
+    settings = {"n_active": 20, "hyper": "fixed", **{k: v for k, v in change.items() if k not in ("task", "y")}}
+    with pytest.raises(error, match=message):
+        MultiTaskIVM(RBF(), **settings).fit(X, given["y"], task=given["task"])
+
+
+def test_bad_requests(model, speakers):
+    X, _, _ = speakers
+    with pytest.raises(ValueError, match=r"expected task=.*adapt"):
+        model.predict(X)
+    with pytest.raises(ValueError, match=r"expected tasks among .* got \['zoe'\] too"):
+        model.predict(X, task="zoe")
+    with pytest.raises(ValueError, match="2 features"):
+        model.predict(X[:, :2], task="anna")
+    with pytest.raises(ValueError, match=r"got \['u'\] too"):
+        model.adapt(X[:2], ["a", "u"])
+    with pytest.raises(ValueError, match="return_std is for regression"):
+        model.predict(X, task="anna", return_std=True)
