@@ -86,7 +86,7 @@ def test_chooses_from_active_rows_and_their_transforms(digits, standardize):
     assert model.image_shape_ == (8, 8)
     assert len(source) == len(transform) == len(model.active_rows_) == 90
     assert set(source) <= set(model.first_.active_)
-    assert len(set(transform)) == 6
+    assert {0, 1, 2, 3, 4} <= set(transform.tolist())
     images = X.reshape(-1, 8, 8)
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)), "edge")
     made = [images, padded[:, 2:, 1:-1], padded[:, :-2, 1:-1], padded[:, 1:-1, 2:], padded[:, 1:-1, :-2], 0.9 * images]
@@ -300,7 +300,7 @@ def test_no_square_and_no_estimator():
         )
 
 
-@pytest.mark.filterwarnings("ignore:n_active is 30")
-@parametrize_with_checks([VirtualVectorClassifier(ivm(n_active=30, standardize=True), transforms=np.rint)])
+@pytest.mark.filterwarnings("ignore:n_active is 50")
+@parametrize_with_checks([VirtualVectorClassifier(ivm(n_active=50, standardize=True), transforms=np.tanh)])
 def test_sklearn_checks(estimator, check):
     check(estimator)
