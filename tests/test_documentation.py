@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gpclass import classifier, comparison
+from gpclass import classifier, comparison, invariance, ivm, multitask, ordinal, semisupervised
+
+MODULES = [classifier, comparison, invariance, ivm, multitask, ordinal, semisupervised]
 
 
-@pytest.mark.parametrize("module", [classifier, comparison], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_examples_in_docstrings(module):
     found = doctest.testmod(module)
     assert found.attempted > 0
