@@ -282,8 +282,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         else:
             self.hyper_ = hyper(model, rng, self.n_restarts, self.n_jobs)
         max_rows = getattr(hyper, "max_rows", None)
-        if max_rows is not None and max_rows < len(model.y):
-            self.hyper_ = self.hyper_._replace(rows=model.spread_rows(max_rows))
+        if max_rows is not None and len(rows := model.spread_rows(max_rows)) < len(model.y):
+            self.hyper_ = self.hyper_._replace(rows=rows)
         self._model = model
         self.kernel_, likelihood = model.at(self.hyper_.theta)
         self.likelihood_ = likelihood.bare

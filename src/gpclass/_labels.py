@@ -9,12 +9,17 @@ from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, and what pandas has for them."""
+    return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
+
+
 def refuse_mixed_labels(y: Any) -> None:
     """NumPy would make strings of a list of numbers and strings, and cannot sort an object array of both."""
-    if not isinstance(y, (list, tuple)) and getattr(y, "dtype", None) != np.dtype(object):
+    if not isinstance(y, (list, tuple)) and np.asarray(y).dtype != np.dtype(object):
         return
     labels = list(np.asarray(y, dtype=object).ravel())
-    missing = [i for i, label in enumerate(labels) if label is None or str(label) in ("nan", "<NA>", "NaT")]
+    missing = [i for i, label in enumerate(labels) if is_missing(label)]
     if missing:
         row = missing[0] * np.shape(y)[0] // len(labels)
         raise ValueError(f"expected a label in every row, got {labels[missing[0]]!r} in row {row}")

@@ -29,12 +29,16 @@ class NumberPredictor(RegressorMixin):
         return (y - self.target_mean_) / self.target_scale_
 
     def _noise(self) -> Gaussian:
+        if self.likelihood is not None and not isinstance(self.likelihood, Gaussian):
+            raise TypeError(f"for numbers the likelihood must be a Gaussian or None, got {self.likelihood!r}")
         return Gaussian(0.1) if self.likelihood is None else self.likelihood
 
-    def _in_units_of_target(self, n_rows: int) -> None:
-        """After fitting: evidence and noise as the user's numbers have them."""
-        self._log_units = -n_rows * float(np.log(self.target_scale_))
-        self.log_evidence_ += self._log_units
+    def _in_units_of_target(self, n_rows: int, n_heard: int | None = None) -> None:
+        """After fitting to so many rows, of which the evidence is about ``n_heard``: evidence and noise as the user's
+        numbers have them."""
+        log_scale = float(np.log(self.target_scale_))
+        self._log_units = -n_rows * log_scale
+        self.log_evidence_ -= (n_rows if n_heard is None else n_heard) * log_scale
         self.noise_std_ = self.target_scale_ * float(np.sqrt(self.likelihood_.variance))
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:

@@ -533,7 +533,7 @@ verbose
             X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2)
             start = self._taken_up(X, np.asarray(y, dtype=float))
             _, interrupted = fit_ivm(self, X, self._settle_target(y), self._noise(), self._ivm(Exact()), 1, start)
-            self._in_units_of_target(len(self.active_))
+            self._in_units_of_target(len(y), len(self.active_))
         if interrupted:
             raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows chosen so far")
         return self

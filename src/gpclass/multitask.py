@@ -11,12 +11,12 @@ from sklearn.callback import with_callbacks
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from . import linalg
 from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator
-from ._labels import refuse_mixed_labels
+from ._labels import is_missing, refuse_mixed_labels
 from ._learning import Fitted
 from ._regressing import NumberPredictor
 from .hyper import HeldOut
@@ -30,6 +30,17 @@ from .likelihoods import Gaussian
 from .posteriors import GaussianPosterior, Latent
 
 PROBLEMS = ("auto", "classification", "regression")
+#: Fitted attributes that only labels, or only numbers, have.
+_OF_ONE_KIND = (
+    "problem_",
+    "classes_",
+    "calibration_",
+    "loo_proba_",
+    "target_mean_",
+    "target_scale_",
+    "noise_std_",
+    "_log_units",
+)
 
 
 def _classifies(estimator: MultiTaskIVM) -> bool:
@@ -129,7 +140,7 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
     @property
     def _regression(self) -> bool:
         """Whether y holds numbers; before fitting, as far as it is known."""
-        return self.problem == "regression" or getattr(self, "problem_", None) == "regression"
+        return getattr(self, "problem_", self.problem) == "regression"
 
     @property
     def _start_variance(self) -> float:  # type: ignore[override]
@@ -140,8 +151,8 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        known = self.problem if self.problem != "auto" else getattr(self, "problem_", None)
-        tags.estimator_type = {"classification": "classifier", "regression": "regressor"}.get(known)  # type: ignore[arg-type]
+        known = getattr(self, "problem_", self.problem)
+        tags.estimator_type = {"classification": "classifier", "regression": "regressor"}.get(known)
         tags.classifier_tags = ClassifierTags() if tags.estimator_type == "classifier" else None
         tags.regressor_tags = RegressorTags() if tags.estimator_type == "regressor" else None
         return tags
@@ -165,10 +176,13 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
         """Fit to rows X (n, n_features) with labels or numbers y (n,), row i belonging to ``task[i]``.
 
         Without ``task`` all rows are one task. An interrupt (Ctrl-C) while rows are chosen leaves a model of those
-        chosen so far, and is then raised.
+        chosen so far, once every task has one, and is then raised. In a pipeline or in cross validation ``task``
+        travels by scikit-learn's metadata routing: ``set_fit_request(task=True).set_score_request(task=True)``.
         """
         self._check_calibration()
         with self._fitting():
+            for name in _OF_ONE_KIND:  # labels and numbers leave different things behind
+                self.__dict__.pop(name, None)
             X, target = self._checked_rows(X, y, first=True)
             groups = self._encode_tasks(task, target)
             likelihood = self._noise() if self._regression else self._resolve_likelihood(len(self.classes_))
@@ -226,7 +240,7 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
             if len(own) < 2:
                 raise ValueError(f"expected at least 2 rows in every task, got 1 row in task {name!r}")
             if not self._regression and len(np.unique(target[own])) < 2:
-                only = self.classes_[target[own[0]]]
+                only = self.classes_.tolist()[target[own[0]]]
                 raise ValueError(
                     f"expected labels of at least 2 classes in every task, got 1 class in task {name!r}: all "
                     f"{len(own)} labels are {only!r}"
@@ -234,8 +248,11 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
         return groups
 
     def _checked_task(self, task: Any) -> np.ndarray:
-        names = column_or_1d(np.asarray(task, dtype=object))
-        missing = [i for i, name in enumerate(names) if name is None or name != name]
+        names = np.asarray(task, dtype=object)
+        names = names[:, 0] if names.ndim == 2 and names.shape[1] == 1 else names
+        if names.ndim != 1:
+            raise ValueError(f"expected task (n,), the task of each row, got an array of shape {names.shape}")
+        missing = [i for i, name in enumerate(names) if is_missing(name)]
         if missing:
             raise ValueError(f"expected a task for every row, got {names[missing[0]]!r} in row {missing[0]}")
         if len({isinstance(name, str) for name in names}) > 1:
@@ -286,7 +303,7 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
             assert fit.loo is not None
             mean[own], variance[own] = fit.loo
         if self._regression:
-            self._in_units_of_target(len(self.active_))
+            self._in_units_of_target(len(rows), len(self.active_))
         else:
             self._calibrate_labels(target, [Fitted(1.0, fits[0]._replace(loo=(mean, variance)), self.likelihood_)])
         return fits, interrupted
@@ -313,8 +330,9 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
         new = copy.copy(self)
         X, target = new._checked_rows(X, y, first=False)
         new.tasks_ = np.array(["adapted"])
-        groups, n_latent = (np.arange(len(X)),), self.posteriors_[0].n_latent
-        if new._choose(self._scaled(X), target, groups, self._ivm(Exact()), n_latent, None)[1]:
+        rows, groups, n_latent = self._scaled(X), (np.arange(len(X)),), self.posteriors_[0].n_latent
+        new._model = replace(self._model, X=rows, y=target, groups=groups)  # type: ignore[call-arg]
+        if new._choose(rows, target, groups, self._ivm(Exact()), n_latent, None)[1]:
             raise KeyboardInterrupt
         if not self._regression:  # a handful of rows calibrates nothing
             new.calibration_, new.loo_proba_ = self.calibration_, None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._labels import is_missing
 from .metrics import ReliabilityCurve, reliability_curve
 
 #: Colours for classes, readable for the colour-blind (Okabe and Ito).
@@ -273,9 +274,9 @@ class NullCategoryDisplay:
         display.ax_.scatter(*places[active].T, s=22, color=INK, alpha=0.6, linewidth=0, label="active")
         if y is not None:
             upper = estimator.classes_[1] if binary else label
-            given = np.asarray(y, dtype=object)
-            mine = np.array([value == upper for value in given])
-            known = np.array([value in estimator.classes_.tolist() for value in given])
+            given = np.ravel(np.asarray(y, dtype=object)).tolist()
+            known = np.array([not is_missing(value) and value in estimator.classes_.tolist() for value in given])
+            mine = np.array([own and value == upper for own, value in zip(known, given, strict=True)])
             for chosen, marker, colour, name in (
                 (mine, "x", COLOURS[1], str(upper)),
                 (known & ~mine, "o", COLOURS[0], str(estimator.classes_[0]) if binary else "others"),
@@ -305,6 +306,8 @@ class UpdateDisplay:
     @classmethod
     def from_likelihood(cls, likelihood: Any, y: Any, mean: float, variance: float, *, ax: Any = None) -> UpdateDisplay:
         """Of a likelihood with one latent function, an observation y, and the belief N(mean, variance)."""
+        if not variance > 0:
+            raise ValueError(f"variance must be positive, got {variance!r}")
         spread = np.sqrt(variance)
         f = np.linspace(min(mean - 4 * spread, -2.0), max(mean + 4 * spread, 2.0), 801)
         before = np.exp(-0.5 * ((f - mean) / spread) ** 2) / (spread * np.sqrt(2.0 * np.pi))
@@ -346,10 +349,12 @@ class TaskDisplay:
         """Of a ``MultiTaskIVM`` and what it was fitted to; other inputs are held at their medians."""
         check_is_fitted(estimator)
         X, y = np.asarray(X, dtype=float), np.asarray(y)
-        task = np.repeat(estimator.tasks_, len(X)) if task is None else np.asarray(task)
+        if task is None and len(estimator.tasks_) > 1:
+            raise ValueError(f"expected task=, the task of each row, one of {estimator.tasks_.tolist()}; got none")
+        task = np.repeat(estimator.tasks_, len(X)) if task is None else np.ravel(task)
         kept = np.zeros(len(X), bool)
         kept[estimator.active_] = True
-        numbers = hasattr(estimator, "noise_std_")
+        numbers = estimator.problem_ == "regression"
         panels = []
         for name in estimator.tasks_:
             own = task == name

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from ._classifying import LabelPredictor
 from ._estimator import GPEstimator
-from ._labels import refuse_mixed_labels
+from ._labels import is_missing, refuse_mixed_labels
 from ._learning import Fitted
 from .hyper import Alternating, Fixed
 from .hyper.objective import Model
@@ -61,7 +61,8 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
     calibration : "loo" or None, default="loo"
         As for ``IVMClassifier``, from the labelled rows.
     unlabelled : label, default=-1
-        What stands for "no label" in y, beside None and NaN; None leaves it at these two, so that -1 can be a class.
+        What stands for "no label" in y, as it is or as text, beside None and NaN; None leaves it at these two, so that
+        -1 can be a class.
     standardize, random_state, verbose
         As for ``GPClassifier``.
 
@@ -141,7 +142,7 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
     def fit(self, X: Any, y: Any) -> NullCategoryClassifier:
         """Fit to rows X (n, n_features) with labels y (n,), -1, None or NaN where there is none."""
         self._check_calibration()
-        if self.combination not in COMBINATIONS:
+        if not (isinstance(self.combination, str) and self.combination in COMBINATIONS):
             raise ValueError(f"combination must be one of {sorted(COMBINATIONS)}, got {self.combination!r}")
         with self._fitting():
             X = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
@@ -180,8 +181,7 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
             given = given[:, 0]
         if given.ndim != 1:
             raise ValueError(f"expected labels y (n,), got an array of shape {given.shape}")
-        marks = {self.unlabelled, str(self.unlabelled)} if self.unlabelled is not None else set()
-        missing = np.array([v is None or str(v) in ("nan", "<NA>", "NaT") or v in marks for v in given.tolist()], bool)
+        missing = np.array([is_missing(value) or self._is_mark(value) for value in given.tolist()], bool)
         known = np.array(given[~missing].tolist())
         named = "-1, None or NaN" if self.unlabelled == -1 else f"{self.unlabelled!r}, None or NaN"
         if not np.any(missing):
@@ -203,6 +203,13 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
                 f"{known.tolist()[0]!r}, and {missing.sum()} without a label"
             ) from None
         return labels
+
+    def _is_mark(self, value: Any) -> bool:
+        """Whether a value says that there is no label; as text too, which NumPy makes of numbers among strings."""
+        mark = self.unlabelled
+        if mark is None or isinstance(value, bool) != isinstance(mark, bool):
+            return False
+        return bool(value == mark) or (isinstance(value, str) and value == str(mark))
 
     def _boundaries(self, X: np.ndarray, labels: np.ndarray, ivm: IVM) -> Model:
         """One model of two classes, or one for each class against the rest."""

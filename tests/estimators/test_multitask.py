@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
@@ -11,8 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpclass import IVMClassifier, MultiTaskIVM
+from gpclass.hyper import Evidence
 from gpclass.inference.selection import Selector
 from gpclass.kernels import RBF
+from gpclass.likelihoods import Probit
 
 NAMES = np.array(["anna", "bert", "cleo", "dora"])
 
@@ -123,6 +126,41 @@ def test_whole_numbers_are_labels_unless_said_otherwise():
     assert numbers.predict(X[:1], task=0).dtype == float
 
 
+def test_a_second_fit_leaves_nothing_of_the_first(speakers):
+    X, y, who = speakers
+    numbers = np.sin(X[:, 0])
+    settings = {"kernel": RBF(1.0), "n_active": 30, "hyper": "fixed"}
+    model = MultiTaskIVM(**settings).fit(X, numbers, task=who).fit(X, y, task=who)
+    fresh = MultiTaskIVM(**settings).fit(X, y, task=who)
+    assert set(vars(model)) == set(vars(fresh))
+    assert model.log_marginal_likelihood() == pytest.approx(fresh.log_marginal_likelihood())
+    assert not hasattr(model.fit(X, numbers, task=who), "classes_")
+    model.set_params(problem="classification")  # what was fitted stays what it was
+    assert is_regressor(model)
+    assert model.predict(X[:2], task="anna").dtype == float
+
+
+def test_units_of_the_evidence(speakers):
+    X, _, who = speakers
+    numbers = np.sin(X[:, 0])
+    models = [
+        MultiTaskIVM(RBF(1.0), n_active=30, hyper="fixed").fit(X, scale * numbers, task=who) for scale in (1.0, 1000.0)
+    ]
+    marginal = [model.log_marginal_likelihood() for model in models]
+    assert marginal[0] - marginal[1] == pytest.approx(180 * np.log(1000.0))  # of all rows
+    assert models[0].log_evidence_ - models[1].log_evidence_ == pytest.approx(30 * np.log(1000.0))  # of those kept
+    adapted = models[0].adapt(X[:6], numbers[:6])
+    assert adapted.log_marginal_likelihood() == pytest.approx(adapted.log_evidence_)
+
+
+def test_rows_learned_from(speakers):
+    X, y, who = speakers
+    model = MultiTaskIVM(20.0 * RBF(1.0), n_active=30, hyper=Evidence(max_rows=30)).fit(X, y, task=who)
+    assert np.bincount(np.unique(who, return_inverse=True)[1][model.hyper_.rows]).tolist() == [30] * 4
+    whole = MultiTaskIVM(20.0 * RBF(1.0), n_active=30, hyper=Evidence(max_rows=60)).fit(X, y, task=who)
+    assert whole.hyper_.rows is None
+
+
 def test_metadata_routing(speakers):
     X, y, who = speakers
     with config_context(enable_metadata_routing=True):
@@ -173,6 +211,13 @@ def test_interrupt_keeps_the_rows_chosen(speakers, monkeypatch):
         ({"task": np.r_[NAMES[np.repeat(np.arange(4), 45)][:-1], ["eve"]]}, ValueError, "1 row in task 'eve'"),
         ({"y": np.repeat(["a", "e", "i", "o"], 45)}, ValueError, "1 class in task 'anna': all 45 labels are"),
         ({"task": ["anna"] * 10}, ValueError, "inconsistent numbers of samples"),
+        ({"task": "anna"}, ValueError, r"expected task \(n,\), the task of each row, got an array of shape \(\)"),
+        ({"task": pd.Series([pd.NA, "a"] * 90, dtype="string")}, ValueError, "expected a task for every row, got <NA>"),
+        (
+            {"problem": "regression", "y": np.linspace(0, 1, 180), "likelihood": Probit()},
+            TypeError,
+            "a Gaussian or None",
+        ),
         ({"task": [None] * 180}, ValueError, "expected a task for every row, got None in row 0"),
         ({"n_active": 3}, ValueError, "at least one row for each of 4 tasks, got 3"),
         ({"problem": "ranking"}, ValueError, "problem must be one of"),

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 from sklearn.base import clone
@@ -129,6 +130,26 @@ def test_marks_of_missing_labels(crescents):
     model = NullCategoryClassifier(unlabelled="?", **settings).fit(X, np.where(y < 0, "?", names.astype(str)))
     assert model.classes_.tolist() == ["lower", "upper"]
     assert set(model.transduction_) == {"lower", "upper"}
+
+
+def test_what_is_no_mark_is_a_label(crescents):
+    X, y, _ = crescents
+    settings = {"kernel": KERNEL, "n_active": 30, "hyper": "fixed"}
+    truths = np.array([False, True], dtype=object)[y]
+    truths[y < 0] = None
+    assert NullCategoryClassifier(unlabelled=0, **settings).fit(X, truths).classes_.tolist() == [False, True]
+    words = np.array(["nan", "some"], dtype=object)[y]
+    words[y < 0] = pd.NA
+    assert NullCategoryClassifier(**settings).fit(X, words).classes_.tolist() == ["nan", "some"]
+
+
+def test_evidence_of_several_boundaries(rings):
+    X, y, _ = rings
+    model = NullCategoryClassifier(KERNEL, n_active=30, hyper="fixed").fit(X, y)
+    value = model.log_marginal_likelihood()
+    assert np.isfinite(value)
+    apart = [part.evidence(model.hyper_.theta) for part in model._model.parts]
+    assert value == pytest.approx(sum(apart))
 
 
 def test_missing_probabilities(crescents):

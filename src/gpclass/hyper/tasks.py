@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +16,35 @@ from ..likelihoods import Likelihood
 from .objective import Model, spread_rows
 
 
-@dataclass(frozen=True)
-class TaskModel(Model):
-    """Independent tasks that share kernel and likelihood (LPJ05 section 5): task m has the rows ``groups[m]``.
+class SeveralModels(Model):
+    """Models that are independent given theta, and share it: evidence and leave-one-out scores are sums over ``parts``,
+    which are worked out side by side."""
 
-    Evidence and leave-one-out scores are sums over tasks, which are worked out side by side.
-    """
+    def evidence(self, theta: np.ndarray) -> float:
+        return sum(part.evidence(theta) for part in self.parts)
+
+    def value_and_gradient(
+        self, theta: np.ndarray, init: Any = None, *, strict: bool = False
+    ) -> tuple[float, np.ndarray, Any]:
+        found = self._each(lambda part, state: part.value_and_gradient(theta, state, strict=strict), init)
+        values, gradients, states = zip(*found, strict=True)
+        return sum(values), np.sum(gradients, axis=0), states
+
+    def loo_score(self, theta: np.ndarray, init: Any = None) -> tuple[float, Any]:
+        scores, states = zip(*self._each(lambda part, state: part.loo_score(theta, state), init), strict=True)
+        return sum(scores), states
+
+    def _each(self, work: Callable[[Model, Any], Any], init: Any) -> list[Any]:
+        parts = self.parts
+        states = [None] * len(parts) if init is None else init
+        return linalg.for_each_class(
+            lambda m: work(parts[m], states[m]), len(parts), max(len(part.y) for part in parts)
+        )
+
+
+@dataclass(frozen=True)
+class TaskModel(SeveralModels):
+    """Independent tasks that share kernel and likelihood (LPJ05 section 5): task m has the rows ``groups[m]``."""
 
     groups: tuple[np.ndarray, ...]
 
@@ -31,12 +55,13 @@ class TaskModel(Model):
             for own in self.groups
         )
 
-    def thinned(self, max_rows: int) -> TaskModel:
+    def spread_rows(self, max_rows: int) -> np.ndarray:
         """At most so many rows of every task, whose cost is the cube of its own size."""
-        kept = [own[spread_rows(self.y[own], max_rows)] for own in self.groups]
-        ends = np.cumsum([len(own) for own in kept])
-        rows = np.concatenate(kept)
-        groups = tuple(np.arange(end - len(own), end) for own, end in zip(kept, ends, strict=True))
+        return np.concatenate([own[spread_rows(self.y[own], max_rows)] for own in self.groups])
+
+    def thinned(self, max_rows: int) -> TaskModel:
+        rows = self.spread_rows(max_rows)
+        groups = tuple(np.flatnonzero(np.isin(rows, own)) for own in self.groups)
         return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.take(rows), groups=groups)
 
     def select(self, ivm: IVM, theta: np.ndarray) -> tuple[list[ActiveSet], bool]:
@@ -45,33 +70,9 @@ class TaskModel(Model):
         found = select_across(ivm, kernel, tasks, likelihood, self.n_latent)
         return found.active, found.interrupted
 
-    def evidence(self, theta: np.ndarray) -> float:
-        return sum(part.evidence(theta) for part in self.parts)
-
-    def value_and_gradient(
-        self, theta: np.ndarray, init: Any = None, *, strict: bool = False
-    ) -> tuple[float, np.ndarray, Any]:
-        parts = self.parts
-
-        def work(m: int) -> tuple[float, np.ndarray, Any]:
-            return parts[m].value_and_gradient(theta, None if init is None else init[m], strict=strict)
-
-        values, gradients, states = zip(*self._each(work), strict=True)
-        return sum(values), np.sum(gradients, axis=0), states
-
-    def loo_score(self, theta: np.ndarray, init: Any = None) -> tuple[float, Any]:
-        parts = self.parts
-        scores, states = zip(
-            *self._each(lambda m: parts[m].loo_score(theta, None if init is None else init[m])), strict=True
-        )
-        return sum(scores), states
-
-    def _each(self, work: Any) -> list[Any]:
-        return linalg.for_each_class(work, len(self.groups), max(map(len, self.groups)))
-
 
 @dataclass(frozen=True)
-class OneAgainstRest(Model):
+class OneAgainstRest(SeveralModels):
     """One binary model for each class, with labels 1 for it, 0 for the others, and -1 where there is none.
 
     They share the kernel; ``likelihoods`` (one for each class) share what is free of their parameters.
@@ -87,5 +88,10 @@ class OneAgainstRest(Model):
         )
 
     def select(self, ivm: IVM, theta: np.ndarray) -> tuple[list[ActiveSet], bool]:
-        chosen = [part.select(ivm, theta) for part in self.parts]
-        return [own for active, _ in chosen for own in active], any(interrupted for _, interrupted in chosen)
+        chosen: list[ActiveSet] = []
+        for part in self.parts:
+            active, interrupted = part.select(ivm, theta)
+            chosen += active
+            if interrupted:
+                return chosen, True
+        return chosen, False
