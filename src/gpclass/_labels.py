@@ -16,7 +16,7 @@ def is_missing(value: Any) -> bool:
 
 def refuse_mixed_labels(y: Any) -> None:
     """NumPy would make strings of a list of numbers and strings, and cannot sort an object array of both."""
-    if not isinstance(y, (list, tuple)) and np.asarray(y).dtype != np.dtype(object):
+    if y is None or (not isinstance(y, (list, tuple)) and np.asarray(y).dtype != np.dtype(object)):
         return
     labels = list(np.asarray(y, dtype=object).ravel())
     missing = [i for i, label in enumerate(labels) if is_missing(label)]

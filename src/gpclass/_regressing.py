@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .likelihoods import Gaussian
+from .likelihoods import Gaussian, Likelihood
 from .posteriors import members_of
 
 
@@ -30,7 +30,8 @@ class NumberPredictor(RegressorMixin):
 
     def _noise(self) -> Gaussian:
         if self.likelihood is not None and not isinstance(self.likelihood, Gaussian):
-            raise TypeError(f"for numbers the likelihood must be a Gaussian or None, got {self.likelihood!r}")
+            kind = type(self.likelihood).__name__ if isinstance(self.likelihood, Likelihood) else repr(self.likelihood)
+            raise TypeError(f"numbers need a Gaussian likelihood, got {kind}")
         return Gaussian(0.1) if self.likelihood is None else self.likelihood
 
     def _in_units_of_target(self, n_rows: int, n_heard: int | None = None) -> None:

@@ -216,7 +216,7 @@ def test_interrupt_keeps_the_rows_chosen(speakers, monkeypatch):
         (
             {"problem": "regression", "y": np.linspace(0, 1, 180), "likelihood": Probit()},
             TypeError,
-            "a Gaussian or None",
+            "numbers need a Gaussian likelihood, got Probit",
         ),
         ({"task": [None] * 180}, ValueError, "expected a task for every row, got None in row 0"),
         ({"n_active": 3}, ValueError, "at least one row for each of 4 tasks, got 3"),
