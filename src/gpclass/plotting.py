@@ -15,12 +15,16 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F
 INK = "#222222"
 
 
-def _axes(ax: Any) -> Any:
+def _new_figure(size: tuple[float, float] | None = None) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'gpclass[plot]'") from error
-    return plt.subplots(layout="constrained")[1] if ax is None else ax
+    return plt.figure(layout="constrained", figsize=size)
+
+
+def _axes(ax: Any) -> Any:
+    return _new_figure().subplots() if ax is None else ax
 
 
 def _class_colours(n_classes: int) -> np.ndarray:
@@ -376,10 +380,7 @@ class TaskDisplay:
 
     def plot(self, axes: Any = None) -> TaskDisplay:
         if axes is None:
-            _axes(False)  # says so where matplotlib is missing
-            import matplotlib.pyplot as plt
-
-            figure = plt.figure(layout="constrained", figsize=(3.4 * len(self.panels), 3.0))
+            figure = _new_figure((3.4 * len(self.panels), 3.0))
             axes = figure.subplots(1, len(self.panels), sharex=True, sharey=True, squeeze=False)[0]
         for ax, panel in zip(np.ravel(axes), self.panels, strict=True):
             along, mean, sd = panel["curve"]
@@ -421,10 +422,7 @@ class VirtualVectorDisplay:
 
     def plot(self, figure: Any = None) -> VirtualVectorDisplay:
         if figure is None:
-            _axes(False)
-            import matplotlib.pyplot as plt
-
-            figure = plt.figure(layout="constrained", figsize=(10, 1.25 * max(1, -(-len(self.images) // 10))))
+            figure = _new_figure((10.0, 1.25 * max(1, -(-len(self.images) // 10))))
         columns = min(10, max(1, len(self.images)))
         axes = figure.subplots(-(-len(self.images) // columns), columns, squeeze=False).ravel()
         for ax in axes:

@@ -442,3 +442,11 @@ def test_linear_and_rbf_together(digits):
     model = IVMClassifier(10.0 * RBF(3.0) + Linear(1.0), n_active=100, hyper=Alternating(n_rounds=2)).fit(X, y)
     assert model.score(X_new, y_new) > 0.85
     assert model.log_marginal_likelihood() == pytest.approx(model._model.fit(model.hyper_.theta).objective)
+
+
+def test_units_of_the_evidence():
+    X = np.linspace(0.0, 5.0, 40)[:, None]
+    models = [IVMRegressor(RBF(1.0), n_active=15, hyper="fixed").fit(X, s * np.sin(X[:, 0])) for s in (1.0, 1000.0)]
+    marginal = [model.log_marginal_likelihood() for model in models]
+    assert marginal[0] - marginal[1] == pytest.approx(40 * np.log(1000.0))  # of all rows
+    assert models[0].log_evidence_ - models[1].log_evidence_ == pytest.approx(15 * np.log(1000.0))  # of those kept

@@ -52,11 +52,11 @@ def test_tasks_are_blocks_of_one_machine(problem, likelihood, n_latent, criterio
 
 
 def test_every_task_gets_a_row():
-    # Rows of the second task are so certain that the first would take all places.
-    X = np.r_[np.linspace(0, 9, 10), np.full(4, 0.5)][:, None]
-    y = np.r_[np.arange(10) % 2, 0, 1, 0, 1].astype(float)
-    tasks = [(X[:10], y[:10]), (X[10:], y[10:])]
-    found = select_across(IVM(6, "gain"), 1.0 * RBF(0.1), [tasks[0], (tasks[1][0], np.zeros(4))], Gaussian(0.01), 1)
+    # Inputs far apart and alternating numbers, and four times the same row with what the prior says of it: by the gain
+    # the first task would take all places.
+    apart = np.linspace(0, 9, 10)[:, None], np.arange(10.0) % 2
+    alike = np.full((4, 1), 0.5), np.zeros(4)
+    found = select_across(IVM(6, "gain"), 1.0 * RBF(0.1), [apart, alike], Gaussian(0.01), 1)
     assert [active.size for active in found.active] == [5, 1]
     assert found.order[-1] == 1
 
