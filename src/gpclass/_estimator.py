@@ -412,7 +412,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         ``f``, the latent values at the training rows, from "gibbs" (``row`` counts those of positive weight)."""
         check_is_fitted(self)
         samples = self.hyper_.samples
-        latent = self.posterior_.draws.latent if isinstance(self.posterior_, DrawsPosterior) else None
+        posterior = getattr(self, "posterior_", None)
+        latent = posterior.draws.latent if isinstance(posterior, DrawsPosterior) else None
         if samples is None and latent is None:
             raise AttributeError(
                 "idata_ holds draws; fit with inference='gibbs', or sample the kernel parameters, as hyper='nuts' does"

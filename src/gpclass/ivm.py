@@ -19,6 +19,7 @@ from ._labels import refuse_mixed_labels
 from ._learning import HYPER_OF_MANY, Fitted, for_many_rows
 from ._regressing import NumberPredictor
 from .calibration import Belief, Calibration, calibrate
+from .hyper.held_out import HeldOut
 from .hyper.objective import set_aside
 from .hyper.sampler import Sampler
 from .inference import IVM, Exact
@@ -247,13 +248,14 @@ def _joined(first: Chosen, second: Chosen) -> Chosen:
     return Chosen(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
 
 
-def one_theta(estimator: Any, n_rows: int, likelihood: Likelihood) -> Any:
-    """The setting ``hyper``, which must give one set of parameters."""
+def one_theta(estimator: Any, n_rows: int, likelihood: Likelihood, held_out: bool = True) -> Any:
+    """The setting ``hyper``, which must give one set of parameters; whether it may come from held-out rows."""
     hyper = choose("hyper", for_many_rows(estimator.hyper, n_rows, likelihood), HYPER_OF_MANY)
-    if isinstance(hyper, Sampler):
+    if isinstance(hyper, Sampler) or (isinstance(hyper, HeldOut) and not held_out):
+        expected = "'auto', 'evidence', 'held_out'" if held_out else "'evidence'"
         raise TypeError(
-            f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper='auto', "
-            f"'evidence', 'held_out', 'alternating', 'loo' or 'fixed', got {estimator.hyper!r}"
+            f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper={expected}, "
+            f"'alternating', 'loo' or 'fixed', got {estimator.hyper!r}"
         )
     return hyper
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from ._estimator import GPEstimator
 from ._labels import is_missing, refuse_mixed_labels
 from ._learning import Fitted
 from ._regressing import NumberPredictor
-from .hyper import HeldOut
 from .hyper.tasks import TaskModel
 from .inference import IVM, Exact
 from .inference.base import Fit
@@ -83,7 +83,9 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
     active_ : (S,) rows kept, in the order of their inclusion, as rows of the X of ``fit``
     active_task_ : (S,) the task of each of them
     posteriors_ : one posterior for each of ``tasks_``
-    log_evidence_ : float, sum over tasks of the log evidence of their active rows
+    log_evidence_, objective_ : float, sums over tasks of the log evidence of their active rows, and of what the engine
+        raised for it
+    info_ : how inference went, one for each of ``tasks_``
     classes_, kernel_, likelihood_, calibration_, loo_proba_, relevance_, hyper_, n_features_in_
         As for ``IVMClassifier``; ``noise_std_`` for regression.
 
@@ -99,6 +101,8 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
     >>> new.predict([[0.6], [2.6]]).tolist()
     [True, False]
     """
+
+    info_: Any
 
     def __init__(
         self,
@@ -161,6 +165,8 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
         if self.problem not in PROBLEMS:
             raise ValueError(f"problem must be one of {list(PROBLEMS)}, got {self.problem!r}")
         values = np.asarray(y)
+        if values.dtype == object and all(isinstance(value, Real) for value in values.ravel()):
+            values = values.astype(float)
         fractions = values.dtype.kind == "f" and bool(np.any(np.isfinite(values) & (values != np.round(values))))
         self.problem_ = ("regression" if fractions else "classification") if self.problem == "auto" else self.problem
         if self.problem_ == "classification" and fractions:
@@ -193,12 +199,7 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
                     f"expected n_active of at least one row for each of {len(groups)} tasks, got {self.n_active}"
                 )
             warn_if_too_many(ivm, len(X))
-            hyper = one_theta(self, len(X), likelihood)
-            if isinstance(hyper, HeldOut):
-                raise TypeError(
-                    "MultiTaskIVM learns from all tasks together: expected hyper='evidence', 'loo', 'alternating' or "
-                    f"'fixed', got {self.hyper!r}"
-                )
+            hyper = one_theta(self, len(X), likelihood, held_out=False)
             model = self._model_of(X, target, likelihood, ivm, n_latent)  # type: ignore[arg-type]
             model = TaskModel(**vars(model), groups=groups)
             selector = ivm.selector(model.kernel, likelihood, n_latent)
@@ -318,6 +319,8 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
             for own, active, fit in zip(groups, found.active, fits, strict=True)
         )
         self.log_evidence_ = sum(fit.log_evidence for fit in fits)
+        self.objective_ = sum(fit.objective for fit in fits)
+        self.info_ = tuple(fit.info for fit in fits)
         self.n_iter_ = sum(fit.info.n_iter for fit in fits)
 
     def adapt(self, X: Any, y: Any) -> MultiTaskIVM:

@@ -49,6 +49,11 @@ def _plane(
     return axes, grid, rows
 
 
+def _like(given: Any, rows: np.ndarray) -> Any:
+    """Rows in a frame with the names of the columns given, which an estimator fitted to a data frame expects."""
+    return type(given)(rows, columns=given.columns) if hasattr(given, "iloc") else rows
+
+
 class ProbabilityMapDisplay:
     """Class probabilities over two inputs: colours mix in proportion, lines are the decision boundaries."""
 
@@ -68,9 +73,9 @@ class ProbabilityMapDisplay:
     ) -> ProbabilityMapDisplay:
         """Map a fitted classifier over two inputs, the others held at their medians; y draws the rows on top."""
         check_is_fitted(estimator)
-        X = np.asarray(X, dtype=float)
+        given, X = X, np.asarray(X, dtype=float)
         axes, _, rows = _plane(X, features, resolution)
-        proba = estimator.predict_proba(rows).reshape(resolution, resolution, -1)
+        proba = estimator.predict_proba(_like(given, rows)).reshape(resolution, resolution, -1)
         display = cls((axes[0], axes[1]), proba, estimator.classes_)
         display.plot(ax=ax)
         if y is not None:
@@ -263,14 +268,14 @@ class NullCategoryDisplay:
         """Of a ``NullCategoryClassifier`` fitted to X; with the y of ``fit`` labelled rows are crosses and circles,
         active rows large. With more than two classes ``label`` says whose boundary."""
         check_is_fitted(estimator)
-        X = np.asarray(X, dtype=float)
+        given, X = X, np.asarray(X, dtype=float)
         binary = len(estimator.classes_) == 2
         if not binary and label not in estimator.classes_:
             raise ValueError(f"expected label=, one of {estimator.classes_.tolist()}, got {label!r}")
         which = 0 if binary else int(np.flatnonzero(estimator.classes_ == label)[0])
         axes, grid, rows = _plane(X, features, resolution)
         bias = estimator.null_category_.bias if binary else 0.0
-        latent = estimator.latent(rows).mean[:, which].reshape(grid[0].shape) + bias
+        latent = estimator.latent(_like(given, rows)).mean[:, which].reshape(grid[0].shape) + bias
         display = cls((axes[0], axes[1]), latent).plot(ax=ax)
         active = estimator.active_ if binary else estimator.active_[which]
         places = X[:, list(features)]
@@ -278,9 +283,9 @@ class NullCategoryDisplay:
         display.ax_.scatter(*places[active].T, s=22, color=INK, alpha=0.6, linewidth=0, label="active")
         if y is not None:
             upper = estimator.classes_[1] if binary else label
-            given = np.ravel(np.asarray(y, dtype=object)).tolist()
-            known = np.array([not is_missing(value) and value in estimator.classes_.tolist() for value in given])
-            mine = np.array([own and value == upper for own, value in zip(known, given, strict=True)])
+            labels = np.ravel(np.asarray(y, dtype=object)).tolist()
+            known = np.array([not is_missing(value) and value in estimator.classes_.tolist() for value in labels])
+            mine = np.array([own and value == upper for own, value in zip(known, labels, strict=True)])
             for chosen, marker, colour, name in (
                 (mine, "x", COLOURS[1], str(upper)),
                 (known & ~mine, "o", COLOURS[0], str(estimator.classes_[0]) if binary else "others"),
@@ -352,7 +357,7 @@ class TaskDisplay:
     ) -> TaskDisplay:
         """Of a ``MultiTaskIVM`` and what it was fitted to; other inputs are held at their medians."""
         check_is_fitted(estimator)
-        X, y = np.asarray(X, dtype=float), np.asarray(y)
+        given, X, y = X, np.asarray(X, dtype=float), np.ravel(y)
         if task is None and len(estimator.tasks_) > 1:
             raise ValueError(f"expected task=, the task of each row, one of {estimator.tasks_.tolist()}; got none")
         task = np.repeat(estimator.tasks_, len(X)) if task is None else np.ravel(task)
@@ -365,6 +370,7 @@ class TaskDisplay:
             along = np.linspace(X[:, feature].min(), X[:, feature].max(), 200)
             rows = np.tile(np.median(X[own], axis=0), (len(along), 1))
             rows[:, feature] = along
+            rows = _like(given, rows)
             if numbers:
                 mean, sd = estimator.predict(rows, task=name, return_std=True)
                 targets = y[own].astype(float)
@@ -382,6 +388,8 @@ class TaskDisplay:
         if axes is None:
             figure = _new_figure((3.4 * len(self.panels), 3.0))
             axes = figure.subplots(1, len(self.panels), sharex=True, sharey=True, squeeze=False)[0]
+        if np.size(axes) != len(self.panels):
+            raise ValueError(f"expected {len(self.panels)} axes, one for each task, got {np.size(axes)}")
         for ax, panel in zip(np.ravel(axes), self.panels, strict=True):
             along, mean, sd = panel["curve"]
             ax.plot(along, mean, color=COLOURS[0])

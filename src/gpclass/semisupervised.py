@@ -74,7 +74,8 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
     null_category_ : the likelihood that the rows were heard through; with more than two classes a tuple
     likelihood_ : what turns latent values into probabilities, with noise as wide as the band: rows without label have
         pushed them apart and deserve no more trust than that
-    log_evidence_ : float, log evidence of the active rows, summed over boundaries
+    log_evidence_, objective_ : float, log evidence of the active rows, summed over boundaries
+    info_ : how inference went; with more than two classes a tuple
     classes_, kernel_, calibration_, loo_proba_, relevance_, hyper_, n_features_in_
         As for ``GPClassifier``.
 
@@ -91,6 +92,7 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
     _start_variance = 1.0
     active_: np.ndarray | tuple[np.ndarray, ...]
     null_category_: NullCategory | tuple[NullCategory, ...]
+    info_: Any
 
     def __init__(
         self,
@@ -145,7 +147,7 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
         if not (isinstance(self.combination, str) and self.combination in COMBINATIONS):
             raise ValueError(f"combination must be one of {sorted(COMBINATIONS)}, got {self.combination!r}")
         with self._fitting():
-            X = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+            given, X = X, validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
             labels = self._encode(y)
             check_consistent_length(X, labels)
             ivm = self._ivm()
@@ -158,7 +160,7 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
             interrupted = self._choose(model, ivm, ties)
             self._calibrate_known(labels)
             known = labels >= 0
-            self.transduction_ = np.where(known, self.classes_[labels], self.predict(X))
+            self.transduction_ = np.where(known, self.classes_[labels], self.predict(given))
         if interrupted:
             raise KeyboardInterrupt("the model has the rows chosen so far")
         return self
@@ -268,6 +270,8 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
         self._warn_about(ivm, next((fit for fit in fits if not fit.info.converged), fits[0]))  # type: ignore[arg-type]
         self.n_iter_ = sum(fit.info.n_iter for fit in fits)
         self.log_evidence_ = sum(fit.log_evidence for fit in fits)
+        self.objective_ = sum(fit.objective for fit in fits)
+        self.info_ = fits[0].info if len(fits) == 1 else tuple(fit.info for fit in fits)
         self.gamma_ = np.array([(like.gamma_minus, like.gamma_plus) for like in likelihoods]).squeeze()
         parts = tuple(
             GaussianPosterior(self.kernel_, X[rows], fit.weights) for rows, fit in zip(chosen, fits, strict=True)

@@ -1,7 +1,9 @@
 """Metrics, pictures, toy data and the demo's parts."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from gpclass import GPClassifier, IVMClassifier, MultiTaskIVM, NullCategoryClassifier, VirtualVectorClassifier
@@ -122,6 +124,8 @@ def test_null_category_band():
     three = np.where((y < 0) | (np.arange(120) % 5 > 0), y, 2)
     several = NullCategoryClassifier(2.6 * RBF(3.7), n_active=30, hyper="fixed").fit(X, three)
     NullCategoryDisplay.from_estimator(several, X, three, label=2, resolution=10)
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    NullCategoryDisplay.from_estimator(clone(model).fit(frame, y), frame, y, resolution=10)
     with pytest.raises(ValueError, match=r"expected label=, one of \[0, 1, 2\], got None"):
         NullCategoryDisplay.from_estimator(several, X)
 
@@ -142,6 +146,12 @@ def test_task_panels(numbers):
     y = y if numbers else np.where(y > 0, "up", "down")
     model = MultiTaskIVM(RBF(1.0), n_active=10, hyper="fixed").fit(X, y, task=task)
     display = TaskDisplay.from_estimator(model, X, y, task)
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    named = TaskDisplay.from_estimator(clone(model).fit(frame, y, task=task), frame, y[:, None], task)
+    np.testing.assert_allclose(named.panels[0]["curve"][1], display.panels[0]["curve"][1])
+    assert named.xlabel == "east"
+    with pytest.raises(ValueError, match="expected 2 axes, one for each task, got 1"):
+        display.plot(axes=display.axes_[0])
     assert [panel["name"] for panel in display.panels] == ["a", "b"]
     assert sum(panel["kept"].sum() for panel in display.panels) == 10
     assert len(display.axes_) == 2

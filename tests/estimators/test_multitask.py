@@ -53,6 +53,10 @@ def test_tasks_are_learned_together_and_told_apart(model, speakers):
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X[old][:5], task="anna")), proba, rtol=1e-6)
     assert model.loo_proba_.shape == (135, 3)
+    assert len(model.info_) == 3
+    assert all(info.converged for info in model.info_)
+    with pytest.raises(AttributeError, match="idata_ holds draws"):
+        model.idata_  # noqa: B018
 
 
 def test_a_new_task_needs_a_handful_of_rows(model, speakers):
@@ -124,6 +128,8 @@ def test_whole_numbers_are_labels_unless_said_otherwise():
     numbers = MultiTaskIVM(RBF(1.0), hyper="fixed", problem="regression", n_active=12).fit(X, y, task=task)
     assert is_regressor(numbers)
     assert numbers.predict(X[:1], task=0).dtype == float
+    objects = MultiTaskIVM(RBF(1.0), hyper="fixed", n_active=12).fit(X, (y + 0.5).astype(object), task=task)
+    assert is_regressor(objects)
 
 
 def test_a_second_fit_leaves_nothing_of_the_first(speakers):
@@ -222,7 +228,11 @@ def test_interrupt_keeps_the_rows_chosen(speakers, monkeypatch):
         ({"n_active": 3}, ValueError, "at least one row for each of 4 tasks, got 3"),
         ({"problem": "ranking"}, ValueError, "problem must be one of"),
         ({"problem": "classification", "y": np.linspace(0, 1, 180)}, ValueError, "use problem='regression'"),
-        ({"hyper": "held_out"}, TypeError, "learns from all tasks together"),
+        (
+            {"hyper": "held_out"},
+            TypeError,
+            "hyper='evidence', 'alternating', 'loo' or 'fixed', got 'held_out'",
+        ),
         ({"hyper": "nuts"}, TypeError, "learns one set of kernel parameters"),
     ],
 )

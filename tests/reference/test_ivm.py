@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from gpclass import GPRegressor, IVMRegressor
-from gpclass.hyper.alternating import _partition, _site_evidence
+from gpclass.hyper.alternating import _batched, _partition, _site_evidence
 from gpclass.hyper.objective import Model
 from gpclass.inference import EP, IVM
 from gpclass.inference.active_set import ActiveSet
@@ -263,8 +263,9 @@ def test_gradient_of_the_active_evidence(problem, update):
         model = Model(own, MultinomialProbit(), IVM(20, "entropy", update), X, y, 3)
         active, _ = model.engine.select(own, X, y, model.likelihood, 3)
         sites = active.sites()
-        value, slope, _ = _site_evidence(model, [sites], own.theta)
-        expected = central_difference(lambda t, m=model, s=sites: _site_evidence(m, [s], t)[0], own.theta)
+        batches = _batched(model, [sites])
+        value, slope, _ = _site_evidence(own, batches, own.theta)
+        expected = central_difference(lambda t, k=own, b=batches: _site_evidence(k, b, t)[0], own.theta)
         np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-7)
     # The value itself is a ratio of Gaussian densities (LPJ05 eq 26, over what the sites alone say).
     K = kernel(X[sites.rows])
@@ -293,11 +294,13 @@ def test_sites_without_precision_do_not_swamp_the_evidence(problem):
     model = Model(20.0 * RBF(1.5), Probit(), IVM(30), X, (y == 0).astype(int), 1)
     active, _ = model.engine.select(model.kernel, X, model.y, model.likelihood, 1)
     sites = active.sites()
-    ordinary = _site_evidence(model, [sites], model.kernel.theta)[0]
+    ordinary = _site_evidence(model.kernel, _batched(model, [sites]), model.kernel.theta)[0]
     sites.precision[3], sites.mean[3] = 1e-13, 1e13 * sites.precision[3] * sites.mean[3]
-    value, slope, _ = _site_evidence(model, [sites], model.kernel.theta)
+    value, slope, _ = _site_evidence(model.kernel, _batched(model, [sites]), model.kernel.theta)
     assert abs(value - ordinary) < 20.0
-    expected = central_difference(lambda t: _site_evidence(model, [sites], t)[0], model.kernel.theta)
+    expected = central_difference(
+        lambda t: _site_evidence(model.kernel, _batched(model, [sites]), t)[0], model.kernel.theta
+    )
     np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-6)
 
 
