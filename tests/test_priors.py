@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import gammaln, logsumexp, softmax
 
 from gpclass.kernels import RBF, Constant, PerClass
 from gpclass.priors import (
@@ -32,7 +33,10 @@ PRIORS = {
     "exponential": (Exponential(4.0), lambda t: stats.expon(scale=0.25).logpdf(np.exp(t))),
     "half-Cauchy": (HalfCauchy(2.0), lambda t: stats.halfcauchy(scale=2.0).logpdf(np.exp(t))),
     "hierarchy": (ExponentialGamma(1.5, 0.2), lambda t: stats.lomax(1.5, scale=0.2).logpdf(np.exp(t))),
-    "dirichlet": (Dirichlet([2.0, 0.5, 3.0]), lambda t: stats.gamma([2.0, 0.5, 3.0]).logpdf(np.exp(t))),
+    "dirichlet": (
+        Dirichlet([2.0, 0.5, 3.0], Normal(0.5, 0.8)),
+        lambda t: stats.dirichlet([2.0, 0.5, 3.0]).logpdf(softmax(t)) + stats.norm(0.5, 0.8).logpdf(logsumexp(t)),
+    ),
     "relevance": (Relevance(Gamma(2.5, 3.0)), lambda t: stats.gamma(2.5, scale=1 / 3.0).logpdf(np.exp(-2 * t))),
     "WB98": (Relevance(Normal(-3.0, 3.0)), lambda t: stats.norm(-3, 3).logpdf(-2 * t)),
 }
@@ -48,7 +52,7 @@ def test_density_is_scipys(name):
 def test_slopes(name):
     prior, _ = PRIORS[name]
     for function in (lambda t: prior.log_density(t, START), prior.log_measure):
-        slopes = np.diag(central_difference(lambda t, f=function: f(t).value, THETA))
+        slopes = central_difference(lambda t, f=function: f(t).value.sum(), THETA)
         assert relative_error(function(THETA).slope, slopes) < 1e-8
 
 
@@ -71,14 +75,43 @@ def test_hierarchy_is_exponential_with_a_gamma_rate():
 
 
 def test_shares_are_dirichlet():
-    # Draws of the Gamma variables have shares with the Dirichlet's moments; the joint mode has the mode's shares.
-    a = np.array([2.0, 3.0, 5.0])
-    draws = stats.gamma(a).rvs(size=(200000, 3), random_state=0)
-    shares = draws / draws.sum(axis=1, keepdims=True)
-    assert np.allclose(shares.mean(axis=0), stats.dirichlet(a).mean(), atol=2e-3)
-    assert np.allclose(shares.var(axis=0), stats.dirichlet(a).var(), atol=5e-4)
-    mode = np.log(a - 1.0)
-    assert np.allclose(Dirichlet(a).log_density(mode, mode).slope, 0.0)
+    # As a density of theta: moments of the shares by quadrature over a grid, and the mode of the density as written.
+    a = np.array([2.0, 3.0])
+    prior = Dirichlet(a, Normal(0.0, 0.5))
+    grid = np.linspace(-14.0, 4.0, 721)
+    theta = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+    density = np.exp([prior.log_density(t, t).value[0] + prior.log_measure(t).value[0] for t in theta])
+    step = grid[1] - grid[0]
+    share = softmax(theta, axis=1)[:, 0]
+    assert density.sum() * step**2 == pytest.approx(1.0, abs=1e-4)
+    assert (density * share).sum() * step**2 == pytest.approx(0.4, abs=1e-4)
+    assert (density * share**2).sum() * step**2 == pytest.approx(stats.beta(2, 3).moment(2), abs=1e-4)
+    mode = np.log((a - 1.0) / 3.0)
+    assert np.allclose(prior.log_density(mode, mode).slope, 0.0, atol=1e-12)
+
+
+def test_concentration_with_a_gamma_prior():
+    # One number for all concentrations, integrated out; here by quadrature.
+    prior = Dirichlet(Gamma(2.0, 1.5))
+    a = np.linspace(1e-4, 15.0, 20001)
+    shares = softmax(THETA)
+    inner = gammaln(3 * a) - 3 * gammaln(a) + (a - 1.0) * np.log(shares).sum()
+    exact = np.trapezoid(np.exp(inner) * stats.gamma(2.0, scale=1 / 1.5).pdf(a), a)
+    total = stats.norm(logsumexp(START), 3.0).logpdf(logsumexp(THETA))
+    assert prior.log_density(THETA, START).value[0] - total == pytest.approx(np.log(exact), abs=0.01)
+    slope = central_difference(lambda t: prior.log_density(t, START).value[0], THETA)
+    assert relative_error(prior.log_density(THETA, START).slope, slope) < 1e-8
+
+
+def test_weights_are_shared_out_unless_said_otherwise():
+    names = ["weights[0]", "weights[1]", "a.length_scale"]
+    laid = lay_over(Normal(), names, [True] * 3, np.zeros(3), names)
+    assert [(type(prior), where.tolist()) for prior, where in laid.parts] == [(Dirichlet, [0, 1]), (Normal, [2])]
+    named = lay_over({"weights": Normal(0.0, 1.0)}, names, [True] * 3, np.zeros(3), names)
+    assert [type(prior) for prior, _ in named.parts] == [Normal, Normal]
+    twice = ["0.weights[0]", "0.weights[1]", "1.weights[0]", "1.weights[1]"]
+    apart = lay_over({}, twice, [True] * 4, np.zeros(4), twice)
+    assert [where.tolist() for _, where in apart.parts] == [[0, 1], [2, 3]]
 
 
 NAMES = ["rbf.variance", "rbf.length_scale[0]", "rbf.length_scale[1]", "constant.variance"]

@@ -5,6 +5,7 @@ from .comparison import compare
 from .invariance import VirtualVectorClassifier
 from .ivm import IVMClassifier, IVMRegressor
 from .multitask import MultiTaskIVM
+from .multiview import ViewVotingClassifier
 from .ordinal import GPOrdinalClassifier
 from .regressor import GPRegressor
 from .semisupervised import NullCategoryClassifier
@@ -21,6 +22,7 @@ __all__ = [
     "MultiTaskIVM",
     "NullCategoryClassifier",
     "SparseGPClassifier",
+    "ViewVotingClassifier",
     "VirtualVectorClassifier",
     "__version__",
     "compare",

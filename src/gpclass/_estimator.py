@@ -20,11 +20,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._arviz import inference_data
 from ._learning import HYPER, Fitted, fit_samples, learn_default, why_not_mixed
 from ._progress import Callbacks, Terminal, listening
+from ._tables import as_codes, find_categories
 from .hyper import Alternating, Evidence, Fixed, HeldOut, Learned, Metropolis, Model
 from .hyper.sampler import Sampler
+from .hyper.weights import ViewWeights, view_weights
 from .inference import IVM, VB, Exact, Gibbs
 from .inference.base import Engine, Fit
-from .kernels import RBF, Kernel, PerClass, from_sklearn
+from .kernels import RBF, Categorical, Columns, Kernel, PerClass, View, WeightedSum, from_sklearn
 from .likelihoods import Likelihood, Weighted
 from .posteriors import DrawsPosterior, Latent, Member, MixturePosterior, Posterior, make_posterior
 
@@ -71,6 +73,14 @@ def check_memory(n_rows: int, n_matrices: int) -> None:
             f"{n_rows} x {n_rows}, and this machine has {available / 2**30:.1f} GiB free; use SparseGPClassifier or "
             "IVMClassifier, which need no such matrices, or fit on fewer rows"
         )
+
+
+def _moments(X: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of the columns, of what is there."""
+    there = np.ma.masked_invalid(X)
+    mean = np.ma.average(there, axis=0, weights=weights)
+    variance = np.ma.average((there - mean) ** 2, axis=0, weights=weights)
+    return np.ma.filled(mean, 0.0), np.ma.filled(variance, 0.0)
 
 
 def choose(name: str, value: Any, named: Mapping[str, type]) -> Any:
@@ -125,7 +135,13 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, Kernel) and self.kernel.pairwise
+        tags.input_tags.allow_nan = self._takes_missing
         return tags
+
+    @property
+    def _takes_missing(self) -> bool:
+        """Whether rows may have NaN."""
+        return isinstance(self.kernel, Kernel) and self.kernel.takes_missing
 
     def set_params(self, **params: Any) -> Any:
         """As in scikit-learn; ``kernel__length_scale=2`` replaces the kernel by one with that parameter changed."""
@@ -152,11 +168,45 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             yield
             root.end()
 
+    def _validated(self, X: Any, *y: Any, first: bool = True, **settings: Any) -> Any:
+        """What scikit-learn's ``validate_data`` makes of X (and y), columns of categories as codes."""
+        if first:
+            self.categories_ = find_categories(X)
+            self._told_of_strangers = False
+        elif not hasattr(self, "categories_"):
+            self.categories_ = {}  # streams of rows begin without a fit
+        X, strange = as_codes(X, self.categories_, gaps=self._takes_missing)
+        if strange and not self._told_of_strangers:
+            self._told_of_strangers = True
+            warnings.warn(
+                f"columns {strange} hold categories that were not there in fit: they match none of those", stacklevel=4
+            )
+        finite = "allow-nan" if self._takes_missing else True
+        return validate_data(self, X, *y, dtype=np.float64, reset=first, ensure_all_finite=finite, **settings)
+
+    def _columns(self, n_features: int) -> Columns:
+        """What is known of the columns."""
+        names = getattr(self, "feature_names_in_", None)
+        categorical = None
+        if getattr(self, "categories_", None):
+            categorical = np.array([str(name) in self.categories_ for name in names])  # type: ignore[union-attr]
+        layout = getattr(self, "_gram_layout", None)
+        if layout is None:
+            return Columns(names, categorical, n_features=n_features)
+        return Columns(names, categorical, layout.columns, layout.n_features)
+
     def _start_kernel(self, n_features: int) -> Kernel:
         """The kernel to start from (see also _learning.learn_default for the default one)."""
-        if self.kernel is None:
-            return self._start_variance * self._default_shape(np.sqrt(n_features))
-        return from_sklearn(self.kernel)
+        if self.kernel is not None:
+            return from_sklearn(self.kernel)
+        n_categories = len(getattr(self, "categories_", ()))
+        numbers = self._default_shape(np.sqrt(max(n_features - n_categories, 1)))
+        if not n_categories:
+            return self._start_variance * numbers
+        # A row must be like another in both to be like it.
+        categories = View(Categorical(np.sqrt(n_categories)), dtype="category")
+        shape = categories if n_categories == n_features else View(numbers, dtype="number") * categories
+        return self._start_variance * shape
 
     def _default_shape(self, length_scale: float) -> Kernel:
         """The default kernel but for its amplitude, for standardised inputs."""
@@ -172,24 +222,27 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         and 1 when they are to be taken as they come."""
         if self.standardize not in ("auto", True, False):
             raise ValueError(f"standardize must be 'auto', True or False, got {self.standardize!r}")
-        wanted = self.kernel is None if self.standardize == "auto" else self.standardize
+        automatic = self.kernel is None or isinstance(self.kernel, WeightedSum)
+        wanted = automatic if self.standardize == "auto" else self.standardize
         if wanted and isinstance(self.kernel, Kernel) and self.kernel.pairwise:
             raise ValueError("standardize=True makes no sense for a Precomputed kernel: X holds covariances")
+        self.input_mean_, self.input_scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if not wanted:
-            self.input_mean_, self.input_scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
             return
-        if moments is None:
-            mean = np.average(X, axis=0, weights=weights)
-            moments = mean, np.average((X - mean) ** 2, axis=0, weights=weights)
-        self.input_mean_, variance = moments
+        # Neither codes of categories nor Gram matrices behind the features have a scale.
+        known = self._columns(X.shape[1])
+        scaled = np.arange(X.shape[1]) < (known.n_features or 0)
+        if known.categorical is not None:
+            scaled[: len(known.categorical)] &= ~known.categorical
+        mean, variance = _moments(X[:, scaled], weights) if moments is None else (part[scaled] for part in moments)
         spread = np.sqrt(variance)
         # A constant column says nothing: an infinite scale takes it out, whatever it holds at prediction.
-        constant = spread <= 1e-12 * np.abs(self.input_mean_)
-        if np.all(constant):
+        constant = spread <= 1e-12 * np.abs(mean)
+        if len(constant) and np.all(constant) and np.all(scaled):
             raise ValueError(
                 f"expected at least one column that varies, got {X.shape[1]} constant column(s) over {len(X)} rows"
             )
-        self.input_scale_ = np.where(constant, np.inf, spread)
+        self.input_mean_[scaled], self.input_scale_[scaled] = mean, np.where(constant, np.inf, spread)
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return (X - self.input_mean_) / self.input_scale_
@@ -258,8 +311,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             engine.check(likelihood)
         self._settle_scale(X, weights, moments)
         X = self._scaled(X)
-        names = getattr(self, "feature_names_in_", None)
-        kernel = self._start_kernel(X.shape[1]).bind(X, n_latent, names)
+        kernel = self._start_kernel(X.shape[1]).bind(X, n_latent, self._columns(X.shape[1]))
         if weights is not None and np.any(weights != 1.0):
             if not getattr(engine, "takes_weights", False):
                 raise TypeError(f"{type(engine).__name__} inference takes no weights; use inference='vb' or 'laplace'")
@@ -269,6 +321,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     def _learn_theta(self, model: Model, hyper: Any, engine: Engine, rng: np.random.Generator) -> Model:
         """Learn or sample theta; the model, its kernel perhaps with a length-scale for each input now."""
         if not isinstance(hyper, Fixed):
+            if isinstance(model.kernel, WeightedSum):
+                model = replace(model, kernel=model.kernel.wakened(model.X))
             _warn_if_blind(model.kernel, model.X)
         if isinstance(hyper, (Metropolis, Alternating)):
             hyper.check(engine)
@@ -304,6 +358,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         # No label noise found is a finding, not a trouble.
         noise = getattr(self.likelihood_, "label_noise", 0.0)
         at_bounds = [name for name in self.hyper_.at_bounds if not name.endswith("label_noise") or noise > 1e-3]
+        # Nor is a view that has nothing to say.
+        at_bounds = [name for name in at_bounds if not name.startswith("weights[")]
         if at_bounds and self.kernel is not None:  # nobody gave the default kernel its bounds
             troubles.append(
                 f"learning ended with {', '.join(at_bounds)} at a bound; widen it with bounds={{...}} or "
@@ -339,7 +395,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             gram = check_array(X, dtype=np.float64)
             if gram.shape[1] == self.n_features_in_ + 1:
                 return gram
-        return self._scaled(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._scaled(self._validated(X, first=False))
 
     def latent(self, X: Any, full_cov: bool = False) -> Latent:
         """Gaussian beliefs about the latent functions at the rows of X.
@@ -372,6 +428,14 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         them; (n_features,), or (C, n_features) with a PerClass kernel."""
         check_is_fitted(self)
         return self.kernel_.relevance(self.n_features_in_)
+
+    @property
+    def view_weights_(self) -> ViewWeights:
+        """How much of the latent functions each view of a ``WeightedSum`` makes up: shares, their mean and spread."""
+        check_is_fitted(self)
+        if not isinstance(self.kernel_, WeightedSum):
+            raise AttributeError(f"view_weights_ needs a WeightedSum kernel, got {type(self.kernel_).__name__}")
+        return view_weights(self.kernel_.names, self.kernel_.weights, self.hyper_)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         """What learning maximises, the engine's log evidence without the prior, on all training rows.

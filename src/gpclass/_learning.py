@@ -25,7 +25,8 @@ from .hyper import (
     Model,
     Samples,
 )
-from .kernels import Scaled
+from .kernels import Kernel, View
+from .kernels.stationary import Stationary
 from .likelihoods import Likelihood
 from .priors import Normal
 
@@ -97,10 +98,7 @@ def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.ran
     Learning starts from the isotropic optimum and stays near it by a tight prior.
     """
     kernel, likelihood = model.at(learned.theta)
-    scale = np.full(model.X.shape[1], kernel.params["length_scale"])
-    assert isinstance(kernel, Scaled)
-    shape = replace(kernel.kernel, length_scale=scale)  # type: ignore[call-arg]
-    relevant = replace(model, kernel=replace(kernel, kernel=shape), likelihood=likelihood)
+    relevant = replace(model, kernel=_with_relevances(kernel, model.X.shape[1]), likelihood=likelihood)
     found = replace(hyper, prior=_ALIKE)(relevant, rng)
     few = hyper.max_rows or len(model.y)
     with quiet():
@@ -108,6 +106,14 @@ def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.ran
     if gain <= _CLEAR_GAIN or not found.converged:
         return model, learned
     return relevant, found._replace(n_evaluations=learned.n_evaluations + found.n_evaluations)
+
+
+def _with_relevances(kernel: Kernel, n_features: int) -> Kernel:
+    """The default kernel, or a part of it, with a length-scale for each of so many inputs."""
+    if isinstance(kernel, Stationary):
+        return replace(kernel, length_scale=np.full(n_features, kernel.length_scale))
+    own = len(np.arange(n_features)[kernel.columns]) if isinstance(kernel, View) else n_features
+    return kernel._with_children([_with_relevances(child, own) for child in kernel.children])
 
 
 def why_not_mixed(samples: Samples) -> str:

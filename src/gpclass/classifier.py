@@ -6,15 +6,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.callback import with_callbacks
+from sklearn.metrics import accuracy_score
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator, choose
+from ._grams import GramLayout, WithGrams, lay_out
 from ._labels import checked_proba, class_factors, is_soft, refuse_mixed_labels
 from .inference import EP, VB, Gibbs, Laplace
 from .inference.base import Engine
+from .kernels import Kernel, WeightedSum
 from .likelihoods import Likelihood, SoftLabels
+from .posteriors import Latent
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 
@@ -48,7 +52,8 @@ class GPClassifier(LabelPredictor, GPEstimator):
     n_restarts : int, default=0
         Further starting points for learning, drawn at random.
     standardize : "auto" or bool, default="auto"
-        Whether inputs are scaled to mean 0 and variance 1 first; "auto" does so exactly when no kernel was given.
+        Whether inputs are scaled to mean 0 and variance 1 first; "auto" does so exactly when no kernel was given, or a
+        ``WeightedSum``.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Processes for restarts and chains.
@@ -69,6 +74,8 @@ class GPClassifier(LabelPredictor, GPEstimator):
     loo_proba_ : (n, n_classes)
         Probabilities of each training row's labels without its own label; NaN for rows of weight 0.
     relevance_ : (n_features,) inverse squared length-scales
+    view_weights_ : shares of the views of a ``WeightedSum`` kernel: ``names``, ``mean`` and ``sd``
+    categories_ : dictionary of the columns of a data frame that hold categories
     hyper_ : how learning went, a ``gpclass.hyper.Learned``
         ``theta`` and ``theta_names``, ``standard_error`` of an optimum, ``samples`` (``theta``, ``weights``, ``mean``,
         ``sd``, ``n_effective``, ``r_hat``) where parameters were sampled; evaluations, convergence.
@@ -115,7 +122,7 @@ class GPClassifier(LabelPredictor, GPEstimator):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GPClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, grams: Any = None, rows: Any = None) -> GPClassifier:
         """Fit to rows X (n, n_features) with labels y (n,): strings, numbers or any sortable objects.
 
         ``y`` may also hold soft labels (n, n_classes): probabilities of the classes for each row, an array (then the
@@ -123,18 +130,23 @@ class GPClassifier(LabelPredictor, GPEstimator):
         by its expected log likelihood, as would many rows with labels in these proportions. Rows go by position.
 
         ``sample_weight`` (n,) says how often each row counts: its likelihood is raised to that power.
+
+        ``grams`` holds the Gram matrices of ``Precomputed`` views next to X, by name: (n, n) each, or of more objects
+        than those in X, and then ``rows`` (n,) says which of them the rows of X are. They travel by metadata routing,
+        ``grams`` as it is and ``rows`` split: ``set_fit_request(grams=True, rows=True)``, and the same for score.
         """
         self._check_calibration()
         with self._fitting():
             refuse_mixed_labels(y)
             soft = is_soft(y)
             if soft:
-                X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+                X = self._with_grams(self._validated(X, ensure_min_samples=2), grams, rows)
                 check_consistent_length(X, y)
                 proba, self.classes_ = checked_proba(y)
                 labels = proba.argmax(axis=1)
             else:
-                X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+                X, y = self._validated(X, y, ensure_min_samples=2)
+                X = self._with_grams(X, grams, rows)
                 labels = self._encode(y)
                 proba = np.eye(len(self.classes_))[labels]
             likelihood = self._resolve_likelihood(len(self.classes_))
@@ -151,6 +163,64 @@ class GPClassifier(LabelPredictor, GPEstimator):
             fits = self._learn(X[kept], labels[kept], likelihood, engine, n_latent, weights[kept])
             self._calibrate(proba[kept], fits, weights[kept], kept)
         return self
+
+    def _with_grams(self, X: np.ndarray, grams: Any, rows: Any) -> np.ndarray:
+        """Training rows, with the Gram matrices of the kernel's views behind their features."""
+        self._gram_layout: GramLayout | None = None
+        names = self.kernel.gram_names if isinstance(self.kernel, Kernel) else ()
+        if not names:
+            if grams is not None:
+                raise ValueError("expected a kernel with Precomputed(name) views for grams=, got one without")
+            return X
+        if not isinstance(self.kernel, WeightedSum):
+            raise TypeError("Precomputed(name) views need a WeightedSum around them: WeightedSum({name: ...})")
+        X, self._gram_layout = lay_out(X, grams, rows, names)
+        return X
+
+    def _joined(self, X: Any, grams: Any, rows: Any) -> Any:
+        """New rows as ``_checked`` takes them: with their covariances, where the kernel has Gram views."""
+        check_is_fitted(self)
+        if self._gram_layout is None:
+            if grams is not None:
+                raise ValueError("the model has no Gram views: expected no grams")
+            return X
+        return WithGrams(self._gram_layout.extend(self._validated(X, first=False), grams, rows))
+
+    def _checked(self, X: Any) -> np.ndarray:
+        return self._scaled(X.rows) if isinstance(X, WithGrams) else super()._checked(X)
+
+    def latent(self, X: Any, full_cov: bool = False, grams: Any = None, rows: Any = None) -> Latent:
+        return super().latent(self._joined(X, grams, rows), full_cov)
+
+    latent.__doc__ = GPEstimator.latent.__doc__
+
+    def sample_latent(
+        self, X: Any, n_samples: int = 1, random_state: Any = None, grams: Any = None, rows: Any = None
+    ) -> np.ndarray:
+        """Draws (n_samples, m, C) of the latent functions at the rows of X, correlated between rows."""
+        return super().sample_latent(self._joined(X, grams, rows), n_samples, random_state)
+
+    def predict_log_proba(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
+        """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``.
+
+        ``grams`` holds, for Gram views by name, covariances with the rows of ``fit``, or all with ``rows`` as there.
+        """
+        return super().predict_log_proba(self._joined(X, grams, rows))
+
+    def predict_proba(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
+        """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``.
+
+        ``grams`` and ``rows`` as for ``predict_log_proba``.
+        """
+        return super().predict_proba(self._joined(X, grams, rows))
+
+    def predict(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
+        """The most probable label of each row; ``grams`` and ``rows`` as for ``predict_log_proba``."""
+        return self.classes_[self.predict_proba(X, grams, rows).argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, grams: Any = None, rows: Any = None) -> float:
+        """The share of rows whose most probable label is right; ``grams`` and ``rows`` as for ``predict``."""
+        return accuracy_score(y, self.predict(X, grams, rows), sample_weight=sample_weight)
 
     def _row_weights(self, X: np.ndarray, proba: np.ndarray, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
         """How often each row counts, sample weight times class weight (rows of weight 0 are left out), and the labels'

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator, available_memory, choose
@@ -388,7 +388,7 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         self._check_calibration()
         with self._fitting():
             refuse_mixed_labels(y)
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+            X, y = self._validated(X, y, order="C", ensure_min_samples=2)
             labels = self._encode(y)
             likelihood = self._resolve_likelihood(len(self.classes_))
             start = self._taken_up(X, labels)
@@ -424,7 +424,7 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         with self._fitting():
             refuse_mixed_labels(y)
             first = not hasattr(self, "posterior_")
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=first)
+            X, y = self._validated(X, y, order="C", first=first)
             labels = self._encode_batch(y, classes, first)
             likelihood = self._resolve_likelihood(len(self.classes_))
             n_latent = likelihood.n_latent(len(self.classes_))
@@ -532,7 +532,7 @@ verbose
     def fit(self, X: Any, y: Any) -> IVMRegressor:
         """Fit to rows X (n, n_features) with numbers y (n,); an interrupt keeps the rows chosen so far."""
         with self._fitting():
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_min_samples=2)
+            X, y = self._validated(X, y, order="C", y_numeric=True, ensure_min_samples=2)
             start = self._taken_up(X, np.asarray(y, dtype=float))
             _, interrupted = fit_ivm(self, X, self._settle_target(y), self._noise(), self._ivm(Exact()), 1, start)
             self._in_units_of_target(len(y), len(self.active_))
@@ -548,7 +548,7 @@ verbose
         """
         with self._fitting():
             first = not hasattr(self, "posterior_")
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, reset=first)
+            X, y = self._validated(X, y, order="C", y_numeric=True, first=first)
             if first:
                 target = self._settle_target(y)
             else:

@@ -12,7 +12,7 @@ from sklearn.callback import with_callbacks
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from . import linalg
 from ._classifying import LabelPredictor, best_engine
@@ -217,13 +217,13 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
         """Rows, and labels as whole numbers or numbers in units of their spread."""
         if first:
             self._settle_problem(y)
-        settings = {"dtype": np.float64, "order": "C", "reset": first, "ensure_min_samples": 2 if first else 1}
+        settings: dict[str, Any] = {"order": "C", "first": first, "ensure_min_samples": 2 if first else 1}
         if self._regression:
-            X, y = validate_data(self, X, y, y_numeric=True, **settings)
+            X, y = self._validated(X, y, y_numeric=True, **settings)
             y = np.asarray(y, dtype=float)
             return X, self._settle_target(y) if first else (y - self.target_mean_) / self.target_scale_
         refuse_mixed_labels(y)
-        X, y = validate_data(self, X, y, **settings)
+        X, y = self._validated(X, y, **settings)
         if first:
             return X, self._encode(y)
         unknown = np.setdiff1d(y, self.classes_)

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.callback import with_callbacks
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from ._classifying import LabelPredictor
 from ._estimator import GPEstimator, choose
@@ -93,7 +92,7 @@ class GPOrdinalClassifier(LabelPredictor, GPEstimator):
         self._check_calibration()
         with self._fitting():
             refuse_mixed_labels(y)
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+            X, y = self._validated(X, y, order="C", ensure_min_samples=2)
             labels = self._encode(y)
             likelihood = self._resolve_likelihood(len(self.classes_), labels)
             given = self.inference

@@ -14,20 +14,20 @@ Wherever a prior is asked for, a dictionary gives different priors to different 
 ``"length_scale"`` means every parameter of that name in the kernel; with several kernels, ``"rbf.length_scale"`` and
 ``"rbf.length_scale[0]"`` are more exact, and win (``hyper_.theta_names`` of a fitted estimator, or ``kernel.params``,
 show the names). ``"likelihood.variance"`` is the likelihood's. Parameters without a prior in the dictionary keep the
-weak default, ``Normal()``; None stands for no prior at all.
+weak default: ``Normal()``, and for the weights of a ``WeightedSum`` ``Dirichlet(2)``; None stands for no prior at all.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaincinv, gammaln, logsumexp
 
 
 class Terms(NamedTuple):
@@ -197,26 +197,60 @@ class ExponentialGamma(Prior):
 
 @dataclass(frozen=True)
 class Dirichlet(Prior):
-    """The shares x_j / sum(x) of several positive parameters are Dirichlet distributed.
+    """The shares x_j / sum(x) of several positive parameters are Dirichlet distributed, whatever their sum.
 
-    Written as independent Gamma(concentration_j, 1) variables, whose shares have exactly this distribution, and whose
-    joint mode has the shares of the Dirichlet's mode. ``concentration`` is one number or one for each parameter.
+    ``concentration`` is one number, one for each parameter, or a ``Gamma`` prior for one number, which is integrated
+    out: G06's hierarchy for the weights of views. The logarithm of the sum is ``total``, a weak normal about where
+    learning starts. The density as written is one of the shares and of that logarithm.
     """
 
-    concentration: float | Sequence[float] = 1.0
+    concentration: float | Sequence[float] | Gamma = 1.0
+    total: Normal = field(default_factory=Normal)
     natural: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_positive(self, concentration=self.concentration)
+        if not isinstance(self.concentration, Gamma):
+            _check_positive(self, concentration=self.concentration)
+        if not isinstance(self.total, Normal):
+            raise TypeError(f"Dirichlet: total must be a Normal prior of the logarithm of the sum, got {self.total!r}")
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
-        a = np.asarray(self.concentration, dtype=float)
         if theta.size < 2:
             raise ValueError("Dirichlet: expected several parameters to share out, got one")
-        if a.ndim and a.shape != theta.shape:
-            raise ValueError(f"Dirichlet: {a.size} concentrations for {theta.size} parameters")
-        x = np.exp(theta)
-        return Terms((a - 1.0) * theta - x - gammaln(a), a - 1.0 - x)
+        log_total, shares = _log_sum(theta)
+        log_shares = theta - log_total
+        concentrations, log_chances = self._concentrations(theta.size)
+        # One row for each value that the concentrations may have.
+        log_norm = gammaln(concentrations.sum(axis=1)) - gammaln(concentrations).sum(axis=1)
+        densities = log_chances + log_norm + (concentrations - 1.0) @ log_shares
+        value = logsumexp(densities)
+        mean = np.exp(densities - value) @ concentrations
+        # d log share_i / d theta_j = [i = j] - share_j
+        slope = (mean - 1.0) - shares * np.sum(mean - 1.0)
+        total = self.total.log_density(np.array([log_total]), np.array([_log_sum(start)[0]]))
+        return Terms(np.array([value + total.value[0]]), slope + shares * total.slope[0])
+
+    def log_measure(self, theta: np.ndarray) -> Terms:
+        # |d (J - 1 of the shares, log sum) / d theta| is the product of the shares.
+        log_total, shares = _log_sum(theta)
+        return Terms(np.array([np.sum(theta - log_total)]), 1.0 - theta.size * shares)
+
+    def _concentrations(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Values (q, size) that the concentrations may have, and the logarithms (q,) of their probabilities."""
+        if not isinstance(self.concentration, Gamma):
+            a = np.asarray(self.concentration, dtype=float)
+            if a.ndim and a.shape != (size,):
+                raise ValueError(f"Dirichlet: {a.size} concentrations for {size} parameters")
+            return np.broadcast_to(a, (1, size)), np.zeros(1)
+        # The middle of 60 parts of equal probability.
+        values = gammaincinv(self.concentration.shape, (np.arange(60) + 0.5) / 60.0) / self.concentration.rate
+        return np.tile(np.maximum(values, 1e-6)[:, None], size), np.full(60, -np.log(60.0))
+
+
+def _log_sum(theta: np.ndarray) -> tuple[float, np.ndarray]:
+    """log sum_j exp(theta_j), and the shares of the terms."""
+    log_total = float(logsumexp(theta))
+    return log_total, np.exp(theta - log_total)
 
 
 @dataclass(frozen=True)
@@ -270,11 +304,13 @@ def lay_over(
     """Give every entry of theta its prior (names as for ``by_name``)."""
     if prior is None or isinstance(prior, Prior):
         chosen: list[Prior | None] = [prior] * len(names)
+        if prior == Normal():
+            chosen = _weak(names)
     elif isinstance(prior, Mapping):
         for key, given in prior.items():
             if not (given is None or isinstance(given, Prior)):
                 raise TypeError(f"the prior for {key!r} must be a Prior or None, got {given!r}")
-        chosen = by_name(prior, names, known, Normal(), "a prior")
+        chosen = by_name(prior, names, known, _weak(names), "a prior")
     else:
         raise TypeError(f"prior must be a Prior, a dictionary of name to Prior, or None; got {prior!r}")
     parts = []
@@ -293,12 +329,26 @@ def lay_over(
     return LogPrior(tuple(parts), np.asarray(start, dtype=float))
 
 
-def by_name(given: Mapping[str, Any], names: Sequence[str], known: Sequence[str], other: Any, what: str) -> list[Any]:
-    """Settings given by name, one for each entry of theta; ``other`` where none was given.
+def _weak(names: Sequence[str]) -> list[Prior | None]:
+    """What is believed of parameters that nobody gave a prior: little."""
+    owners = [name.split("[")[0] for name in names]
+    # The weights of one kernel share one Dirichlet; of one weight alone there is nothing to share out.
+    several = {owner for owner in owners if owner.split(".")[-1] == "weights" and owners.count(owner) > 1}
+    # With a concentration of 1 the most probable share of a useless view is 0, and of one that repeats another too; with
+    # 2 it is the smaller the more the data are against it.
+    shared = {owner: Dirichlet(2.0) for owner in several}
+    weak = Normal()
+    return [shared.get(owner, weak) for owner in owners]
+
+
+def by_name(
+    given: Mapping[str, Any], names: Sequence[str], known: Sequence[str], other: Sequence[Any], what: str
+) -> list[Any]:
+    """Settings given by name, one for each entry of theta; those of ``other`` where none was given.
 
     ``names`` are those of the entries of theta, ``known`` those of all parameters, fixed ones too.
     """
-    chosen = [other] * len(names)
+    chosen = list(other)
     for key in given:
         if not isinstance(key, str):
             raise TypeError(f"expected {what} for a parameter's name, got one for {key!r}")

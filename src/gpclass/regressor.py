@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.callback import with_callbacks
-from sklearn.utils.validation import validate_data
 
 from ._estimator import GPEstimator, choose
 from ._regressing import NumberPredictor
@@ -60,7 +58,7 @@ class GPRegressor(NumberPredictor, GPEstimator):
     def fit(self, X: Any, y: Any) -> GPRegressor:
         """Fit to rows X (n, n_features) with numbers y (n,)."""
         with self._fitting():
-            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+            X, y = self._validated(X, y, y_numeric=True, ensure_min_samples=2)
             engine = choose("inference", self.inference, ENGINES)
             self._learn(X, self._settle_target(y), self._noise(), engine, 1)
             self._in_units_of_target(len(y))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from ._classifying import LabelPredictor
 from ._estimator import GPEstimator
@@ -147,7 +147,7 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
         if not (isinstance(self.combination, str) and self.combination in COMBINATIONS):
             raise ValueError(f"combination must be one of {sorted(COMBINATIONS)}, got {self.combination!r}")
         with self._fitting():
-            given, X = X, validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+            given, X = X, self._validated(X, order="C", ensure_min_samples=2)
             labels = self._encode(y)
             check_consistent_length(X, labels)
             ivm = self._ivm()

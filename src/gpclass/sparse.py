@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_array, check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator, choose
@@ -186,7 +186,7 @@ n_features_in_
             source = from_array(X, column_or_1d(y))
         else:
             refuse_mixed_labels(y)
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+            X, y = self._validated(X, y, order="C", ensure_min_samples=2)
             return from_array(X, y)
         self.n_features_in_ = source.n_features
         return source

@@ -108,7 +108,10 @@ class Evidence:
         return Target(evaluate, model.log_prior(self.prior), model.theta_bounds, of_theta=False)
 
     def covariance(self, target: Target, theta: np.ndarray) -> np.ndarray | None:
-        """Laplace's covariance of theta at an optimum, from the change of the gradient over small steps."""
+        """Laplace's covariance of theta at an optimum, from the change of the gradient over small steps.
+
+        NaN for entries at a bound, or that nothing holds where they are; the others are then given those.
+        """
         low, high = target.bounds.T
         inside = np.flatnonzero((theta - low > 1e-8) & (high - theta > 1e-8))
         covariance = np.full((len(theta), len(theta)), np.nan)
@@ -121,11 +124,16 @@ class Evidence:
             curvature[i] = (downhill - uphill)[inside] / (ahead[j] - behind[j]) if known else np.nan
         if not np.all(np.isfinite(curvature)):
             return covariance
-        try:
-            factor = cho_factor(0.5 * (curvature + curvature.T))
-        except LinAlgError:
-            return covariance
-        covariance[np.ix_(inside, inside)] = cho_solve(factor, np.eye(len(inside)))
+        curvature = 0.5 * (curvature + curvature.T)
+        held = np.arange(len(inside))
+        while len(held):
+            try:
+                factor = cho_factor(curvature[np.ix_(held, held)])
+            except LinAlgError:
+                held = np.delete(held, np.argmin(np.diag(curvature)[held]))
+                continue
+            covariance[np.ix_(inside[held], inside[held])] = cho_solve(factor, np.eye(len(held)))
+            break
         return covariance
 
     def _climb(self, model: Model, theta: np.ndarray) -> tuple[Learned, str]:

@@ -81,7 +81,9 @@ class HMC(Sampler):
 
     def _steps(self, model: Model) -> np.ndarray:
         if isinstance(self.step_size, Mapping):
-            sizes = by_name(self.step_size, model.theta_names, model.parameter_names, 0.1, "a step size")
+            sizes = by_name(
+                self.step_size, model.theta_names, model.parameter_names, [0.1] * len(model.theta), "a step size"
+            )
         else:
             sizes = [self.step_size] * model.theta.size
         steps = np.array(sizes, dtype=float)

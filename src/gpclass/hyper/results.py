@@ -100,8 +100,8 @@ class Learned(NamedTuple):
     was found.
 
     ``covariance`` (p, p) of theta at an optimum is Laplace's, the inverse curvature of the log posterior of theta (for
-    the rows that were learned from), and ``standard_error`` the root of its diagonal: NaN where that is no maximum or a
-    bound was hit. Samples have a covariance of their own.
+    the rows that were learned from), and ``standard_error`` the root of its diagonal: NaN for entries that hit a bound
+    or that nothing holds, and the others given those. Samples have a covariance of their own.
 
     ``rows`` are the training rows that theta was learned from, None for all of them.
 

@@ -1,14 +1,20 @@
 """Covariance functions: values with pullbacks, combined by ``+`` and ``*``."""
 
-from .base import Constant, Kernel, PerClass, Product, Scaled, Sum, View, White
+from .base import Constant, Kernel, PerClass, Product, Scaled, Sum, White
+from .categorical import Categorical
+from .columns import Columns
 from .dot_product import MLP, Linear, Polynomial
 from .precomputed import Precomputed
 from .sklearn_bridge import from_sklearn
 from .stationary import RBF, Matern, RationalQuadratic
+from .structured import diffusion_gram, kmer_gram, spectrum_gram
+from .views import View, WeightedSum
 
 __all__ = [
     "MLP",
     "RBF",
+    "Categorical",
+    "Columns",
     "Constant",
     "Kernel",
     "Linear",
@@ -21,6 +27,10 @@ __all__ = [
     "Scaled",
     "Sum",
     "View",
+    "WeightedSum",
     "White",
+    "diffusion_gram",
     "from_sklearn",
+    "kmer_gram",
+    "spectrum_gram",
 ]

@@ -45,9 +45,12 @@ class Kernel(Parameterised):
             total += self.vjp(X[rows])[1](np.diag(g[rows]))
         return total
 
-    def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
-        """A copy with every shape settled for these training rows: ARD vectors, columns, classes."""
-        children = [child.bind(X, n_latent, feature_names) for child in self.children]
+    def bind(self, X: np.ndarray, n_latent: int = 1, columns: Any = None) -> Kernel:
+        """A copy with every shape settled for these training rows: ARD vectors, columns, classes.
+
+        ``columns`` is what is known of the columns: their names, or a ``Columns``.
+        """
+        children = [child.bind(X, n_latent, columns) for child in self.children]
         return self._with_children(children) if children else self
 
     def relevance(self, n_features: int) -> np.ndarray:
@@ -56,6 +59,22 @@ class Kernel(Parameterised):
         for child in self.children:
             total = total + child.relevance(n_features)
         return total
+
+    def present(self, X: np.ndarray) -> np.ndarray:
+        """Which rows have all that this kernel looks at: no NaN there."""
+        if self.children:
+            return np.all([child.present(X) for child in self.children], axis=0)
+        return ~np.isnan(X).any(axis=1)
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether rows with NaN have a covariance."""
+        return bool(self.children) and all(child.takes_missing for child in self.children)
+
+    @property
+    def gram_names(self) -> tuple[str, ...]:
+        """Names of the Gram matrices that stand next to X."""
+        return tuple(name for child in self.children for name in child.gram_names)
 
     @property
     def pairwise(self) -> bool:
@@ -111,7 +130,8 @@ def _flat(kind: type, kernel: Kernel) -> tuple[Kernel, ...]:
     return kernel.children if type(kernel) is kind else (kernel,)
 
 
-def _refuse_per_class(owner: str, kernels: Sequence[Kernel]) -> None:
+def refuse_per_class(owner: str, kernels: Sequence[Kernel]) -> None:
+    """Only whole kernels can differ between classes."""
     for kernel in kernels:
         if not isinstance(kernel, Kernel):
             raise TypeError(f"{owner} combines gpclass kernels, got {kernel!r}; see gpclass.kernels.from_sklearn")
@@ -161,7 +181,7 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _refuse_per_class("Scaled", [self.kernel])
+        refuse_per_class("Scaled", [self.kernel])
 
     def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
         base, pull = self.kernel.vjp(X, Z)
@@ -202,7 +222,7 @@ class _Combination(Kernel):
         object.__setattr__(self, "kernels", tuple(self.kernels))
         if not self.kernels:
             raise ValueError(f"{type(self).__name__} needs at least one kernel, got none")
-        _refuse_per_class(type(self).__name__, self.kernels)
+        refuse_per_class(type(self).__name__, self.kernels)
         if len({kernel.pairwise for kernel in self.kernels}) > 1:
             raise ValueError(
                 f"{type(self).__name__} mixes Precomputed, whose X is a Gram matrix, with kernels on features; "
@@ -258,77 +278,6 @@ class Product(_Combination):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class View(Kernel):
-    """A kernel on some of the columns: indices, a slice, a boolean mask, or names of a data frame."""
-
-    kernel: Kernel
-    columns: Any
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _refuse_per_class("View", [self.kernel])
-        columns = self.columns
-        if isinstance(columns, (str, int, np.integer)):
-            columns = [columns]
-        if not isinstance(columns, slice):
-            columns = list(columns)
-            kinds = {
-                "name" if isinstance(c, str) else "mask" if isinstance(c, (bool, np.bool_)) else "index"
-                for c in columns
-            }
-            whole = all(isinstance(c, (str, bool, np.bool_, int, np.integer)) for c in columns)
-            if len(kinds) != 1 or not whole:
-                raise ValueError(
-                    f"View: columns must be indices, names, a boolean mask or a slice, and not empty; got {columns!r}"
-                )
-            columns = [c if isinstance(c, str) else np.asarray(c).item() for c in columns]
-        object.__setattr__(self, "columns", columns)
-
-    def _select(self, X: np.ndarray) -> np.ndarray:
-        try:
-            return np.ascontiguousarray(X[:, self.columns])
-        except IndexError:
-            raise ValueError(
-                f"View selects columns {self.columns!r}, but X has {X.shape[1]} columns "
-                "(names need a data frame at fit)"
-            ) from None
-
-    def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
-        columns = self.columns
-        if not isinstance(columns, slice) and any(isinstance(c, str) for c in columns):
-            known = [] if feature_names is None else list(feature_names)
-            missing = [c for c in columns if c not in known]
-            if missing:
-                raise ValueError(f"View: no column named {missing[0]!r}; the data have {known or 'no names'}")
-            columns = [known.index(c) for c in columns]
-        view = replace(self, columns=columns)
-        return replace(view, kernel=self.kernel.bind(view._select(X), n_latent))
-
-    def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
-        return self.kernel.vjp(self._select(X), None if Z is None else self._select(Z))
-
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        return self.kernel.diag(self._select(X))
-
-    def relevance(self, n_features: int) -> np.ndarray:
-        where = np.arange(n_features)[self.columns]
-        total = np.zeros(n_features)
-        np.add.at(total, where, self.kernel.relevance(len(where)))
-        return total
-
-    @property
-    def children(self) -> tuple[Kernel, ...]:
-        return (self.kernel,)
-
-    def _with_children(self, children: Sequence[Kernel]) -> View:
-        return replace(self, kernel=children[0])
-
-    @property
-    def label(self) -> str:
-        return self.kernel.label
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class PerClass(Kernel):
     """Separate parameters for every class (GR06's general case, WB98).
 
@@ -342,7 +291,7 @@ class PerClass(Kernel):
         super().__post_init__()
         if not isinstance(self.kernel, Kernel):
             object.__setattr__(self, "kernel", tuple(self.kernel))
-        _refuse_per_class("PerClass", self.children)
+        refuse_per_class("PerClass", self.children)
 
     @property
     def children(self) -> tuple[Kernel, ...]:
@@ -354,11 +303,11 @@ class PerClass(Kernel):
     def _child_labels(self) -> list[str]:
         return [""] if isinstance(self.kernel, Kernel) else [str(i) for i in range(len(self.kernel))]
 
-    def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
+    def bind(self, X: np.ndarray, n_latent: int = 1, columns: Any = None) -> Kernel:
         kernels = (self.kernel,) * n_latent if isinstance(self.kernel, Kernel) else self.kernel
         if len(kernels) != n_latent:
             raise ValueError(f"PerClass holds {len(kernels)} kernels, but the model has {n_latent} latent functions")
-        return replace(self, kernel=tuple(k.bind(X, n_latent, feature_names) for k in kernels))
+        return replace(self, kernel=tuple(k.bind(X, n_latent, columns) for k in kernels))
 
     def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
         matrices, pulls = zip(*(kernel.vjp(X, Z) for kernel in self.children), strict=True)

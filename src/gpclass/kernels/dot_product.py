@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..parameters import POSITIVE
 from .base import Kernel, Pullback
+from .columns import Columns
 from .stationary import expand_ard
 
 
@@ -32,7 +32,8 @@ class DotProduct(Kernel):
         per_input = self.weight_variance * np.einsum("id,id->d", X, W @ (X if Z is None else Z))
         return per_input if np.ndim(self.weight_variance) else per_input.sum()
 
-    def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
+    def bind(self, X: np.ndarray, n_latent: int = 1, columns: Any = None) -> Kernel:
+        Columns.of(columns).refuse_categories(type(self).__name__)
         return expand_ard(self, "weight_variance", self.ard, X.shape[1])
 
     def relevance(self, n_features: int) -> np.ndarray:

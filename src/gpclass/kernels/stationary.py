@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from .._numba import jit, jit_sums, over_rows
 from ..linalg import one_thread
 from ..parameters import POSITIVE
 from .base import Kernel, Pullback
+from .columns import Columns
 
 
 def expand_ard(kernel: Kernel, name: str, ard: bool, n_features: int) -> Kernel:
@@ -128,18 +128,20 @@ class Stationary(Kernel):
         K, slope = self._profile(squared)
 
         def pullback(G: np.ndarray) -> np.ndarray:
-            A = X / self.length_scale
-            B = None if Z is None else Z / self.length_scale
             # dK/dlog l_d = -2 g'(r^2) (x_d - z_d)^2 / l_d^2
             own: dict[str, float | np.ndarray] = dict(self._shape_gradient(G, squared))
             if np.ndim(self.length_scale):
-                with _threads_for(A.shape[1]):
-                    own["length_scale"] = _scale_gradient(G, slope, A, B)
+                own["length_scale"] = self._scale_gradients(G, slope, X, Z)
             else:
                 own["length_scale"] = np.einsum("ij,ij,ij->", G, slope, squared)
             return self._collect(own)
 
         return K, pullback
+
+    def _scale_gradients(self, G: np.ndarray, slope: np.ndarray, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
+        """sum_ij G_ij slope_ij r_ijd^2 for every column d."""
+        with _threads_for(X.shape[1]):
+            return _scale_gradient(G, slope, X / self.length_scale, None if Z is None else Z / self.length_scale)
 
     def _distances(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
         """r^2 between rows."""
@@ -155,8 +157,12 @@ class Stationary(Kernel):
     def diag(self, X: np.ndarray) -> np.ndarray:
         return np.ones(len(X))
 
-    def bind(self, X: np.ndarray, n_latent: int = 1, feature_names: Sequence[str] | None = None) -> Kernel:
+    def bind(self, X: np.ndarray, n_latent: int = 1, columns: Any = None) -> Kernel:
+        self._check_columns(Columns.of(columns))
         return expand_ard(self, "length_scale", self.ard, X.shape[1])
+
+    def _check_columns(self, columns: Columns) -> None:
+        columns.refuse_categories(type(self).__name__)
 
     def relevance(self, n_features: int) -> np.ndarray:
         return np.broadcast_to(1.0 / np.square(self.length_scale), (n_features,)).copy()

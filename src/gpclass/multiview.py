@@ -1,0 +1,132 @@
+"""ViewVotingClassifier: one classifier for each view, and a rule that combines what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
+
+from ._estimator import untouched_on_failure
+from ._labels import refuse_mixed_labels
+from .classifier import GPClassifier
+
+RULES = ("sum", "product")
+
+
+class ViewVotingClassifier(ClassifierMixin, BaseEstimator):
+    """Independent classifiers, one for each view, combined by the sum or the product rule (Kittler et al., 1998).
+
+    The classifiers do not know of each other, so a view cannot make up for what another lacks; ``GPClassifier`` with a
+    ``WeightedSum`` kernel learns from all views jointly (G06). This is what it is compared with.
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``, default=None
+        Fitted to each view; None is ``GPClassifier()``.
+    views : dictionary of name to columns
+        Columns as ``sklearn.compose.ColumnTransformer`` takes them: indices, a slice, a mask, names, or a
+        ``make_column_selector``.
+    rule : "sum" or "product", default="sum"
+        The mean of the views' probabilities, or their product, scaled to sum to 1.
+    n_jobs : int or None, default=None
+        Processes to fit views in.
+
+    Attributes
+    ----------
+    estimators_ : dictionary of name to the pipeline fitted to that view
+    classes_, n_features_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from gpclass import ViewVotingClassifier
+    >>> from gpclass.datasets import make_views
+    >>> X, y, views = make_views(150, random_state=0)
+    >>> model = ViewVotingClassifier(views=views, rule="product").fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 3)
+    """
+
+    def __init__(
+        self, estimator: Any = None, views: Any = None, *, rule: str = "sum", n_jobs: int | None = None
+    ) -> None:
+        self.estimator = estimator
+        self.views = views
+        self.rule = rule
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ViewVotingClassifier:
+        """Fit one classifier to each view of the rows X with labels y; ``sample_weight`` goes to each of them."""
+        self._check_rule()
+        if not (isinstance(self.views, dict) and self.views):
+            raise ValueError(f"views must be a dictionary of name to columns, not empty; got {self.views!r}")
+        estimator = GPClassifier() if self.estimator is None else self.estimator
+        if isinstance(estimator, type) or not is_classifier(estimator):
+            raise TypeError(f"estimator must be a classifier object, got {estimator!r}")
+        if not hasattr(estimator, "predict_proba"):
+            raise TypeError(f"estimator must have predict_proba, which {type(estimator).__name__} has not")
+        refuse_mixed_labels(y)
+        weights = {} if sample_weight is None else {"classify__sample_weight": sample_weight}
+        with untouched_on_failure(self):
+            _check_feature_names(self, X, reset=True)
+            _check_n_features(self, X, reset=True)
+            frame = hasattr(X, "iloc")
+            fitted = Parallel(n_jobs=self.n_jobs)(
+                delayed(_fit_view)(_of_view(name, columns, clone(estimator), frame), X, y, weights)
+                for name, columns in self.views.items()
+            )
+            self.estimators_ = dict(zip(self.views, fitted, strict=True))
+            self.classes_ = fitted[0].classes_
+        return self
+
+    def _check_rule(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"rule must be one of {list(RULES)}, got {self.rule!r}")
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log probabilities (m, n_classes) by the rule; columns as in ``classes_``."""
+        check_is_fitted(self)
+        self._check_rule()
+        _check_feature_names(self, X, reset=False)
+        _check_n_features(self, X, reset=False)
+        said = np.stack([_log_proba(model, X) for model in self.estimators_.values()])
+        if self.rule == "sum":
+            return logsumexp(said, axis=0) - np.log(len(said))
+        product = said.sum(axis=0)
+        return product - logsumexp(product, axis=1, keepdims=True)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities (m, n_classes) by the rule; columns as in ``classes_``."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable label of each row."""
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+
+
+def _of_view(name: str, columns: Any, estimator: Any, frame: bool) -> Pipeline:
+    """The classifier of one view, with the choice of its columns before it."""
+    choice = ColumnTransformer([(name, "passthrough", columns)], verbose_feature_names_out=False)
+    if frame:
+        choice.set_output(transform="pandas")  # categories and names outlive the choice
+    return Pipeline([("view", choice), ("classify", estimator)])
+
+
+def _fit_view(model: Pipeline, X: Any, y: Any, weights: dict[str, Any]) -> Pipeline:
+    choice = model.named_steps["view"]
+    if choice.fit_transform(X).shape[1] == 0:
+        name, _, columns = choice.transformers[0]
+        raise ValueError(f"view {name!r}: expected at least one column, got none by {columns!r}")
+    return model.fit(X, y, **weights)
+
+
+def _log_proba(model: Pipeline, X: Any) -> np.ndarray:
+    if hasattr(model, "predict_log_proba"):
+        return model.predict_log_proba(X)
+    with np.errstate(divide="ignore"):
+        return np.log(model.predict_proba(X))
