@@ -109,6 +109,8 @@ def phonemes(speakers=range(15), sizes=(28, 112, 224, 448)):
     for name, curve in curves.items():
         ax.plot(*np.array(curve).T, marker="o", label=name)
     ax.set(xscale="log", xlabel="seconds to learn", ylabel="error % of one phoneme, new speaker")
+    ax.set_xticks([0.2, 0.5, 1, 2, 5], labels=["0.2", "0.5", "1", "2", "5"])
+    ax.minorticks_off()
     ax.set_title(f"d = {', '.join(map(str, sizes))} active rows", fontsize="medium")
     ax.legend()
     figure.savefig("figure8.png", dpi=130)
