@@ -435,7 +435,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if not isinstance(self.kernel_, WeightedSum):
             raise AttributeError(f"view_weights_ needs a WeightedSum kernel, got {type(self.kernel_).__name__}")
-        return view_weights(self.kernel_.names, self.kernel_.weights, self.hyper_)
+        return view_weights(self._model, self.hyper_)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         """What learning maximises, the engine's log evidence without the prior, on all training rows.

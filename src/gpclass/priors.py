@@ -14,7 +14,8 @@ Wherever a prior is asked for, a dictionary gives different priors to different 
 ``"length_scale"`` means every parameter of that name in the kernel; with several kernels, ``"rbf.length_scale"`` and
 ``"rbf.length_scale[0]"`` are more exact, and win (``hyper_.theta_names`` of a fitted estimator, or ``kernel.params``,
 show the names). ``"likelihood.variance"`` is the likelihood's. Parameters without a prior in the dictionary keep the
-weak default: ``Normal()``, and for the weights of a ``WeightedSum`` ``Dirichlet(2)``; None stands for no prior at all.
+weak default: ``Normal()``, and for the weights of a ``WeightedSum`` ``Dirichlet(1.2)``; None stands for no prior at
+all.
 """
 
 from __future__ import annotations
@@ -334,9 +335,9 @@ def _weak(names: Sequence[str]) -> list[Prior | None]:
     owners = [name.split("[")[0] for name in names]
     # The weights of one kernel share one Dirichlet; of one weight alone there is nothing to share out.
     several = {owner for owner in owners if owner.split(".")[-1] == "weights" and owners.count(owner) > 1}
-    # With a concentration of 1 the most probable share of a useless view is 0, and of one that repeats another too; with
-    # 2 it is the smaller the more the data are against it.
-    shared = {owner: Dirichlet(2.0) for owner in several}
+    # With a concentration of 1 the most probable share of every view that is of no use is 0; a little above it is the
+    # smaller the more the data are against it.
+    shared = {owner: Dirichlet(1.2) for owner in several}
     weak = Normal()
     return [shared.get(owner, weak) for owner in owners]
 

@@ -4,10 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 from gpclass.kernels import (
     MLP,
     RBF,
+    Categorical,
     Constant,
     Linear,
     Matern,
@@ -17,9 +19,14 @@ from gpclass.kernels import (
     RationalQuadratic,
     Scaled,
     View,
+    WeightedSum,
     White,
+    diffusion_gram,
     from_sklearn,
+    kmer_gram,
+    spectrum_gram,
 )
+from gpclass.kernels.columns import Columns
 
 from ..conftest import central_difference, relative_error
 
@@ -49,6 +56,8 @@ KERNELS = {
     "product": RBF(0.9) * Linear(0.4) * Matern(1.1),
     "view": View(RBF([0.5, 1.5]), [0, 2]),
     "partly_fixed": 2.0 * RationalQuadratic(1.2, alpha=0.9, fixed="alpha"),
+    "weighted": 3.0 * WeightedSum({"a": View(RBF(0.8), [0, 2]), "b": View(Matern(1.1, nu=2.5), [1])}, [0.2, 0.5]),
+    "weighted_inner": WeightedSum({"a": Linear(), "b": View(RBF(), [1])}, scales=(2.0, 1.0)),
     "nested": 1.5 * (RBF(1.0) + 0.3 * View(Linear(1.0), slice(1, 3))),
 }
 
@@ -218,11 +227,153 @@ def test_per_class_stacks_and_names():
         (lambda: View(RBF(), [0.5]), "columns must be indices, names"),
         (lambda: Precomputed() + RBF(), "mixes Precomputed"),
         (lambda: View(RBF(), ["a"]).bind(np.zeros((2, 1)), 1, ["b"]), "no column named 'a'"),
+        (lambda: View(RBF(), slice(3, None)).bind(np.zeros((2, 3))), "expected at least one column, got none of 3"),
+        (lambda: View(RBF()), "expected either columns or dtype"),
+        (lambda: View(RBF(), [0], dtype="number"), "expected either columns or dtype"),
+        (lambda: View(RBF(), dtype="text"), "dtype must be 'number' or 'category', got 'text'"),
+        (lambda: View(Categorical(), dtype="category").bind(np.zeros((2, 1))), "of dtype 'category', got none among 1"),
+        (lambda: WeightedSum({}), "views must be a dictionary of name to kernel"),
+        (lambda: WeightedSum([RBF()]), "views must be a dictionary of name to kernel"),
+        (lambda: WeightedSum({"a b": RBF()}), "name must be a word"),
+        (lambda: WeightedSum({"a": RBF()}, [1.0, 2.0]), "expected 1 weights, one for each view"),
+        (lambda: WeightedSum({"a": PerClass(RBF())}), "PerClass must be outermost"),
+        (
+            lambda: WeightedSum({"a": View(RBF(), [0, 1]), "b": View(RBF(), [1, 2])}).bind(np.eye(3)),
+            "got column 1 in both 'a' and 'b'",
+        ),
+        (lambda: WeightedSum({"a": View(Linear(), [0])}).bind(np.zeros((3, 2))), "view 'a': expected rows of some var"),
+        (lambda: WeightedSum({"a": View(RBF(), ["x"])}).bind(np.eye(2)), "view 'a': View: no column named 'x'"),
+        (lambda: WeightedSum({"a": Precomputed("net")}).bind(np.eye(2)), r"expected fit\(X, y, grams=\{'net': K"),
+        (lambda: Precomputed(3), "name must be a word or None"),
+        (lambda: RBF().bind(np.eye(2), 1, Columns(["c", "n"], np.array([True, False]))), "column 'c' holds categories"),
+        (lambda: Linear().bind(np.eye(2), 1, Columns(None, np.array([False, True]))), "column 1 holds categories"),
+        (lambda: spectrum_gram("ABC"), "a list of strings, one for each row, got one string"),
+        (lambda: spectrum_gram(["ABC", 3]), "one for each row, got 3"),
+        (lambda: spectrum_gram(["ABC"], k=0), "k must be a whole number >= 1, got 0"),
+        (lambda: kmer_gram(["ABC"], decay=2.0), "decay must be above 0 and at most 1"),
+        (lambda: diffusion_gram(np.ones((2, 3))), "square adjacency matrix"),
+        (lambda: diffusion_gram([[0, 1], [0, 0]]), "symmetric adjacency matrix"),
+        (lambda: diffusion_gram([[0, -1], [-1, 0]]), "weights >= 0"),
+        (lambda: diffusion_gram(np.eye(2), time=0.0), "time must be positive"),
     ],
 )
 def test_bad_settings_say_what_is_wrong(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_columns_by_name_pattern_and_type():
+    X = np.arange(12.0).reshape(3, 4)
+    known = Columns(["fou_1", "fou_2", "pix_1", "colour"], np.array([False, False, False, True]))
+    assert View(RBF(), "fou_*").bind(X, 1, known).columns == [0, 1]
+    assert View(RBF(), ["pix_?", "fou_2"]).bind(X, 1, known).columns == [2, 1]
+    assert View(RBF(), dtype="number").bind(X, 1, known).columns == [0, 1, 2]
+    assert View(Categorical(ard=True), dtype="category").bind(X, 1, known).kernel.length_scale.shape == (1,)
+    with pytest.raises(ValueError, match="RBF is for numbers, but column 'colour' holds categories"):
+        View(RBF(), [2, 3]).bind(X, 1, known)
+
+
+@pytest.mark.parametrize("scale", [0.7, [0.5, 1.3]])
+def test_categories_are_rbf_on_indicators(scale):
+    rng = np.random.default_rng(0)
+    X, Z = rng.integers(0, 3, (12, 2)).astype(float), rng.integers(0, 3, (5, 2)).astype(float)
+
+    def one_hot(A):
+        return (A[:, :, None] == np.arange(3)).reshape(len(A), 6).astype(float)
+
+    kernel, on_indicators = Categorical(scale), RBF(np.repeat(scale, 3) if np.ndim(scale) else scale)
+    np.testing.assert_allclose(kernel(X), on_indicators(one_hot(X)), rtol=1e-12)
+    np.testing.assert_allclose(kernel(X, Z), on_indicators(one_hot(X), one_hot(Z)), rtol=1e-12)
+    for other in (None, Z):
+        G = rng.normal(size=kernel(X, other).shape)
+        numeric = central_difference(lambda t, G=G, o=other: np.sum(G * kernel.with_theta(t)(X, o)), kernel.theta)
+        assert relative_error(kernel.vjp(X, other)[1](G), numeric) < 1e-8
+    X[0] = -1.0  # categories that were not there before: like no other row, and like itself
+    far = np.exp(-np.sum(1.0 / np.broadcast_to(scale, 2) ** 2))
+    np.testing.assert_allclose(kernel(X, X[:1])[:, 0], far)
+    assert kernel(X)[0, 0] == 1.0
+
+
+def test_weighted_sum_is_a_sum():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(15, 5))
+    kernel = WeightedSum({"a": 2.0 * View(RBF(0.9), [0, 1]), "b": View(Linear(0.3), [2, 3, 4])}, [0.5, 0.7]).bind(X)
+    inner = X[:, 2:] @ X[:, 2:].T
+    plain = RBF(0.9)(X[:, :2]) + 0.7 * inner / np.mean(np.diag(inner))  # an amplitude goes into the weight
+    np.testing.assert_allclose(kernel(X), plain, rtol=1e-12)
+    np.testing.assert_allclose(kernel.shares, [1.0 / 1.7, 0.7 / 1.7])
+    assert kernel.theta_names == ["weights[0]", "weights[1]", "a.length_scale"]
+    assert kernel.bind(X[:3]).scales == kernel.scales  # settled once
+
+
+def test_a_missing_view_drops_out_and_the_others_make_up_for_it():
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(9, 5)), rng.normal(size=(4, 5))
+    X[0, 1] = X[4, 3] = Z[2, 2] = np.nan
+    views = {"a": View(RBF(0.9), [0, 1]), "b": View(Matern(1.2), [2]), "c": View(RBF(2.0), [3, 4])}
+    kernel = WeightedSum(views, [0.4, 0.5, 0.9]).bind(X)
+
+    def plain(rows, others):
+        K = np.zeros((len(rows), len(others)))
+        for i, x in enumerate(rows):
+            for j, z in enumerate(others):
+                variance = [0.0, 0.0]
+                for weight, view in zip(kernel.weights, views.values(), strict=True):
+                    own = [~np.isnan(row[view.columns]).any() for row in (x, z)]
+                    variance = [v + weight * there for v, there in zip(variance, own, strict=True)]
+                    if all(own):
+                        K[i, j] += weight * view(x[None], z[None])[0, 0]
+                K[i, j] *= 1.8 / np.sqrt(variance[0] * variance[1])
+        return K
+
+    np.testing.assert_allclose(kernel(X), plain(X, X), rtol=1e-12)
+    np.testing.assert_allclose(kernel(X, Z), plain(X, Z), rtol=1e-12)
+    np.testing.assert_allclose(kernel.diag(X), np.full(9, 1.8), rtol=1e-12)
+    assert np.linalg.eigvalsh(kernel(X))[0] > 0
+    for other in (None, Z):
+        G = rng.normal(size=kernel(X, other).shape)
+        numeric = central_difference(lambda t, G=G, o=other: np.sum(G * kernel.with_theta(t)(X, o)), kernel.theta)
+        assert relative_error(kernel.vjp(X, other)[1](G), numeric) < 1e-8
+    X[3] = np.nan
+    with pytest.raises(ValueError, match="at least one view without NaN in every row, got none in row 3"):
+        kernel(X)
+
+
+def test_a_view_that_sees_nothing_wakes_up():
+    X = np.random.default_rng(0).normal(size=(50, 40))
+    views = {"a": View(RBF(), slice(0, 38)), "b": View(RBF(), [38, 39]), "c": View(RBF(0.01, fixed=True), [38, 39])}
+    awake = WeightedSum(views).bind(X).wakened(X)
+    assert 6.0 < awake.params["a.length_scale"] < 12.0  # the median distance of 38 standard normal columns
+    assert awake.params["b.length_scale"] == 1.0
+    assert awake.params["c.length_scale"] == 0.01
+
+
+def test_sequences_and_graphs():
+    # The slides' own sequences: a cosine of counts, by hand.
+    a, b = "ABAB", "BABA"
+    # 2-mers: AB 2, BA 1 and BA 2, AB 1
+    np.testing.assert_allclose(spectrum_gram([a, b], k=2), [[1.0, 0.8], [0.8, 1.0]])
+    np.testing.assert_allclose(spectrum_gram([a], [b, "AB", "x"], k=2), [[0.8, 2 / np.sqrt(5), 0.0]])
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("ACDE"), size=n)) for n in (1, 2, 5, 12, 12, 30, 31, 60)]
+    for gram in (spectrum_gram, kmer_gram):
+        K = gram(words)
+        np.testing.assert_allclose(np.diag(K), 1.0)
+        np.testing.assert_allclose(K, K.T)
+        assert np.linalg.eigvalsh(K)[0] > -1e-12
+        np.testing.assert_allclose(gram(words[:3], words)[:, 3:], K[:3, 3:])
+    adjacency = np.triu((rng.uniform(size=(12, 12)) < 0.3).astype(float), 1)
+    adjacency[:, 5] = adjacency[5] = 0.0
+    adjacency = adjacency + adjacency.T
+    K = diffusion_gram(adjacency, time=2.0)
+    assert np.linalg.eigvalsh(K)[0] > 0
+    np.testing.assert_allclose(np.diag(K), 1.0)
+    np.testing.assert_allclose(K[5], np.eye(12)[5], atol=1e-12)  # a node without edges
+    degree = np.maximum(adjacency.sum(axis=1), 1.0)
+    laplacian = np.diag((adjacency.sum(axis=1) > 0) * 1.0) - adjacency / np.sqrt(np.outer(degree, degree))
+    plain = expm(-2.0 * laplacian)
+    np.testing.assert_allclose(K, plain / np.sqrt(np.outer(np.diag(plain), np.diag(plain))), atol=1e-10)
+    assert diffusion_gram(adjacency, time=8.0)[0, 1] > diffusion_gram(adjacency, time=0.5)[0, 1]
 
 
 def test_a_fixed_parameter_may_lie_outside_the_bounds():

@@ -1,19 +1,28 @@
-"""Weights of views as shares of a whole, with the uncertainty that learning left."""
+"""How much of the latent functions each view makes up, with the uncertainty that learning left."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels import WeightedSum
+from .objective import Model
 from .results import Learned
+
+#: Rows and draws from which shares are worked out.
+_ROWS, _DRAWS = 200, 200
+_STEP = 1e-3
 
 
 class ViewWeights(NamedTuple):
     """Shares of the views of a ``WeightedSum``: their mean (J,) and spread (J,), NaN where it is not known.
 
-    Where the kernel's parameters were sampled these are moments over the draws; otherwise the shares at the optimum,
-    and their spread by the curvature there.
+    A view's share is that of its prior variance about the mean over the training rows: a view whose length-scale has
+    grown until its function is all but constant makes up nothing, whatever its weight. Where the kernel's parameters
+    were sampled, mean and spread are over the draws; otherwise the shares at the optimum, and their spread by the
+    curvature there.
     """
 
     names: tuple[str, ...]
@@ -25,25 +34,37 @@ class ViewWeights(NamedTuple):
         return f"ViewWeights({', '.join(parts)})"
 
 
-def view_weights(names: tuple[str, ...], weights: np.ndarray, learned: Learned) -> ViewWeights:
-    """Shares from what was learned about the logarithms of the weights."""
-    places = [j for j, name in enumerate(learned.theta_names) if name.split("[")[0] == "weights"]
-    if len(places) != len(names):  # held fixed
-        return ViewWeights(names, weights / weights.sum(), np.zeros(len(names)))
+def view_weights(model: Model, learned: Learned) -> ViewWeights:
+    """Shares of the views of a model whose kernel is a ``WeightedSum``."""
+    kernel = model.kernel
+    assert isinstance(kernel, WeightedSum)
+    rows = model.X[np.unique(np.linspace(0, len(model.X) - 1, _ROWS).round().astype(int))]
+
+    def shares(theta: np.ndarray) -> np.ndarray:
+        at = model.at(theta)[0]
+        assert isinstance(at, WeightedSum)
+        variations = at.variations(rows)
+        return variations / variations.sum()
+
     if learned.samples is not None:
-        draws = _shares(learned.samples.flat[:, places])
-        mean = learned.samples.flat_weights @ draws
-        return ViewWeights(names, mean, np.sqrt(learned.samples.flat_weights @ (draws - mean) ** 2))
-    mean = _shares(learned.theta[None, places])[0]
+        thetas, chances = learned.samples.representatives(_DRAWS, np.random.default_rng(0))
+        draws = np.array([shares(theta) for theta in thetas])
+        mean = chances @ draws
+        return ViewWeights(kernel.names, mean, np.sqrt(chances @ (draws - mean) ** 2))
+    mean = shares(learned.theta)
     if learned.covariance is None:
-        return ViewWeights(names, mean, np.full(len(names), np.nan))
-    # d share_i / d log weight_j = share_i ([i = j] - share_j)
-    slope = np.diag(mean) - np.outer(mean, mean)
-    # A weight that nothing holds is one so small that it changes nothing.
-    covariance = slope @ np.nan_to_num(learned.covariance[np.ix_(places, places)]) @ slope.T
-    return ViewWeights(names, mean, np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+        return ViewWeights(kernel.names, mean, np.full(len(mean), np.nan))
+    slope = _slopes(shares, learned.theta, model.theta_bounds)
+    # A parameter that nothing holds belongs to a view so small that it changes nothing.
+    covariance = slope @ np.nan_to_num(learned.covariance) @ slope.T
+    return ViewWeights(kernel.names, mean, np.sqrt(np.maximum(np.diag(covariance), 0.0)))
 
 
-def _shares(log_weights: np.ndarray) -> np.ndarray:
-    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+def _slopes(function: Callable[[np.ndarray], np.ndarray], theta: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """The Jacobian by differences of small steps, within the bounds."""
+    columns = []
+    for j, (low, high) in enumerate(bounds):
+        ahead, behind = theta.copy(), theta.copy()
+        ahead[j], behind[j] = min(theta[j] + _STEP, high), max(theta[j] - _STEP, low)
+        columns.append((function(ahead) - function(behind)) / (ahead[j] - behind[j]))
+    return np.stack(columns, axis=1)

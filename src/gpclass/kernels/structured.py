@@ -80,7 +80,7 @@ def _normalised(
         gram += weight * (A @ B.T).toarray()
         own_left += weight * (A.power(2).sum(axis=1) > 0)
         own_right += weight * (B.power(2).sum(axis=1) > 0)
-    gram /= np.sqrt(np.outer(np.maximum(own_left, 1e-300), np.maximum(own_right, 1e-300)))
+    gram /= np.sqrt(np.outer(np.where(own_left > 0.0, own_left, 1.0), np.where(own_right > 0.0, own_right, 1.0)))
     if others is None:
         np.fill_diagonal(gram, 1.0)
     return gram

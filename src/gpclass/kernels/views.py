@@ -231,6 +231,16 @@ class WeightedSum(Kernel):
         }
         return replace(self, views=views)
 
+    def variations(self, X: np.ndarray) -> np.ndarray:
+        """Prior variance (J,) of each view's function about its mean over those of these rows that have the view."""
+        has = np.stack([kernel.present(X) for kernel in self.views.values()], axis=1)
+        filled = np.nan_to_num(X)
+        found = []
+        for j, kernel in enumerate(self.views.values()):
+            K = kernel(filled[has[:, j]])
+            found.append(max(float(np.mean(np.diag(K)) - np.mean(K)), 0.0) if len(K) else 0.0)
+        return self._factors() * np.array(found)
+
     def _presence(self, X: np.ndarray) -> _Presence:
         has = np.stack([kernel.present(X) for kernel in self.views.values()], axis=1)
         variance = has @ self.weights
