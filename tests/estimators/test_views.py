@@ -9,6 +9,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -85,6 +86,19 @@ def test_sampled_weights_agree_with_the_optimum(problem, model, prior):
     assert weights.mean.sum() == pytest.approx(1.0)
     spread = np.hypot(weights.sd, model.view_weights_.sd)
     assert np.all(np.abs(weights.mean - model.view_weights_.mean) < 2 * spread + 0.02)
+
+
+def test_sampling_inside_the_variational_loop(problem):
+    # G06 as printed: the weights of the draws collapse, but a useless view is still found out.
+    X, y, views = problem
+    kernel = 10.0 * WeightedSum({name: View(RBF(1.7, fixed=True), own) for name, own in views.items()})
+    hyper = Importance(literal=True, n_draws=200, n_rounds=20)
+    with pytest.warns(ConvergenceWarning, match="few importance samples carry all the weight"):
+        model = GPClassifier(kernel, inference="vb", hyper=hyper, random_state=0).fit(X, y)
+    assert model.kernel_.weights.sum() == pytest.approx(10.0, rel=1e-4)  # but for the bounds
+    assert model.view_weights_.mean.argmin() == 2
+    with pytest.raises(TypeError, match="or the weights of a WeightedSum only, and 'weights"):
+        GPClassifier(kernel_of(views), inference="vb", hyper=hyper).fit(X, y)
 
 
 def test_weights_that_are_held(problem):

@@ -51,8 +51,8 @@ class Importance(Sampler):
     n_rounds : int or None
         Rounds after each of which the proposal is adapted; None is 5, or with ``literal`` 50 iterations.
     literal : bool
-        Follow the printed equations of GR06, collapsing weights included: for probit likelihoods and length-scales.
-        Predictions are then made at the mean of phi, as in the paper.
+        Follow the printed equations of GR06, collapsing weights included: for probit likelihoods and length-scales, or
+        the weights of a ``WeightedSum`` alone (G06). Predictions are then made at the mean, as in the paper.
     """
 
     prior: PriorLike | str = "hierarchy"  # type: ignore[assignment]
