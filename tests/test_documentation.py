@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gpclass import classifier, comparison, invariance, ivm, multitask, ordinal, semisupervised
+from gpclass import classifier, comparison, invariance, ivm, multitask, multiview, ordinal, semisupervised
+from gpclass.kernels import views
 
-MODULES = [classifier, comparison, invariance, ivm, multitask, ordinal, semisupervised]
+MODULES = [classifier, comparison, invariance, ivm, multitask, multiview, ordinal, semisupervised, views]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

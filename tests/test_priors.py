@@ -112,6 +112,10 @@ def test_weights_are_shared_out_unless_said_otherwise():
     twice = ["0.weights[0]", "0.weights[1]", "1.weights[0]", "1.weights[1]"]
     apart = lay_over({}, twice, [True] * 4, np.zeros(4), twice)
     assert [where.tolist() for _, where in apart.parts] == [[0, 1], [2, 3]]
+    given = lay_over({"weights": Dirichlet([1.0, 2.0])}, twice, [True] * 4, np.zeros(4), twice)
+    assert [where.tolist() for _, where in given.parts] == [[0, 1], [2, 3]]
+    one = lay_over({"weights[0]": Normal(0.0, 1.0)}, names, [True] * 3, np.zeros(3), names)
+    assert all(isinstance(prior, Normal) for prior, _ in one.parts)
 
 
 NAMES = ["rbf.variance", "rbf.length_scale[0]", "rbf.length_scale[1]", "constant.variance"]

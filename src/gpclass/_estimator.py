@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._arviz import inference_data
 from ._learning import HYPER, Fitted, fit_samples, learn_default, why_not_mixed
 from ._progress import Callbacks, Terminal, listening
-from ._tables import as_codes, find_categories
+from ._tables import Categories, as_codes, find_categories
 from .hyper import Alternating, Evidence, Fixed, HeldOut, Learned, Metropolis, Model
 from .hyper.sampler import Sampler
 from .hyper.weights import ViewWeights, view_weights
@@ -131,6 +131,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     kernel_: Kernel
     likelihood_: Likelihood
     hyper_: Learned
+    _told_of_strangers: bool
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -170,26 +171,32 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _validated(self, X: Any, *y: Any, first: bool = True, **settings: Any) -> Any:
         """What scikit-learn's ``validate_data`` makes of X (and y), columns of categories as codes."""
-        if first:
-            self.categories_ = find_categories(X)
-            self._told_of_strangers = False
-        elif not hasattr(self, "categories_"):
-            self.categories_ = {}  # streams of rows begin without a fit
-        X, strange = as_codes(X, self.categories_, gaps=self._takes_missing)
+        if first or not hasattr(self, "_categories"):  # streams of rows begin without a fit
+            self._keep_categories(find_categories(X), getattr(X, "columns", ()))
+        X, strange = as_codes(X, self._categories, gaps=self._takes_missing)
         if strange and not self._told_of_strangers:
             self._told_of_strangers = True
             warnings.warn(
                 f"columns {strange} hold categories that were not there in fit: they match none of those", stacklevel=4
             )
         finite = "allow-nan" if self._takes_missing else True
-        return validate_data(self, X, *y, dtype=np.float64, reset=first, ensure_all_finite=finite, **settings)
+        try:
+            return validate_data(self, X, *y, dtype=np.float64, reset=first, ensure_all_finite=finite, **settings)
+        except ValueError as error:
+            if not str(error).startswith("could not convert string to float"):
+                raise
+            raise ValueError(f"{error}; columns of categories need a data frame, got {type(X).__name__}") from error
+
+    def _keep_categories(self, categories: dict[Any, Categories], columns: Any) -> None:
+        """Which columns hold categories, and which those are."""
+        self._categories, self._told_of_strangers = categories, False
+        self.categories_ = {name: own.values for name, own in categories.items()}
+        self._categorical = np.array([name in categories for name in columns]) if categories else None
 
     def _columns(self, n_features: int) -> Columns:
         """What is known of the columns."""
         names = getattr(self, "feature_names_in_", None)
-        categorical = None
-        if getattr(self, "categories_", None):
-            categorical = np.array([str(name) in self.categories_ for name in names])  # type: ignore[union-attr]
+        categorical = getattr(self, "_categorical", None)
         layout = getattr(self, "_gram_layout", None)
         if layout is None:
             return Columns(names, categorical, n_features=n_features)
@@ -222,7 +229,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         and 1 when they are to be taken as they come."""
         if self.standardize not in ("auto", True, False):
             raise ValueError(f"standardize must be 'auto', True or False, got {self.standardize!r}")
-        automatic = self.kernel is None or isinstance(self.kernel, WeightedSum)
+        views = self.kernel.kernel if isinstance(self.kernel, PerClass) else self.kernel
+        automatic = self.kernel is None or isinstance(views, WeightedSum)
         wanted = automatic if self.standardize == "auto" else self.standardize
         if wanted and isinstance(self.kernel, Kernel) and self.kernel.pairwise:
             raise ValueError("standardize=True makes no sense for a Precomputed kernel: X holds covariances")
@@ -232,8 +240,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         # Neither codes of categories nor Gram matrices behind the features have a scale.
         known = self._columns(X.shape[1])
         scaled = np.arange(X.shape[1]) < (known.n_features or 0)
-        if known.categorical is not None:
-            scaled[: len(known.categorical)] &= ~known.categorical
+        scaled[: known.n_features] &= ~self._codes(known)
         mean, variance = _moments(X[:, scaled], weights) if moments is None else (part[scaled] for part in moments)
         spread = np.sqrt(variance)
         # A constant column says nothing: an infinite scale takes it out, whatever it holds at prediction.
@@ -243,6 +250,15 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
                 f"expected at least one column that varies, got {X.shape[1]} constant column(s) over {len(X)} rows"
             )
         self.input_mean_[scaled], self.input_scale_[scaled] = mean, np.where(constant, np.inf, spread)
+
+    def _codes(self, known: Columns) -> np.ndarray:
+        """Which features are codes: columns of categories, and what the kernel takes for them."""
+        n_features = known.n_features or 0
+        codes = np.zeros(n_features, bool) if known.categorical is None else known.categorical.copy()
+        if isinstance(self.kernel, Kernel):
+            with suppress(ValueError):  # columns that are not there are told of when the kernel is bound
+                codes |= self.kernel.codes(known, n_features)
+        return codes
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return (X - self.input_mean_) / self.input_scale_
@@ -321,8 +337,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     def _learn_theta(self, model: Model, hyper: Any, engine: Engine, rng: np.random.Generator) -> Model:
         """Learn or sample theta; the model, its kernel perhaps with a length-scale for each input now."""
         if not isinstance(hyper, Fixed):
-            if isinstance(model.kernel, WeightedSum):
-                model = replace(model, kernel=model.kernel.wakened(model.X))
+            model = replace(model, kernel=model.kernel.wakened(model.X))
             _warn_if_blind(model.kernel, model.X)
         if isinstance(hyper, (Metropolis, Alternating)):
             hyper.check(engine)
@@ -359,7 +374,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         noise = getattr(self.likelihood_, "label_noise", 0.0)
         at_bounds = [name for name in self.hyper_.at_bounds if not name.endswith("label_noise") or noise > 1e-3]
         # Nor is a view that has nothing to say.
-        at_bounds = [name for name in at_bounds if not name.startswith("weights[")]
+        at_bounds = [name for name in at_bounds if name.split("[")[0].split(".")[-1] != "weights"]
         if at_bounds and self.kernel is not None:  # nobody gave the default kernel its bounds
             troubles.append(
                 f"learning ended with {', '.join(at_bounds)} at a bound; widen it with bounds={{...}} or "

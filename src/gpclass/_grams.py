@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from .kernels.precomputed import check_gram, constant_variance
 
@@ -25,6 +26,8 @@ class GramLayout:
     n_train: int
     #: own variance of every row, or None where rows differ in it, by name
     variances: Mapping[str, float | None]
+    #: which training rows each matrix knows, by name
+    known: Mapping[str, np.ndarray]
     #: which objects of the matrices the training rows are, or None where the matrices have these rows alone
     objects: np.ndarray | None
 
@@ -62,6 +65,14 @@ class GramLayout:
                     raise ValueError("rows= says which objects of the Gram matrices these are: it was not given to fit")
                 _check_objects(name, K, objects)
                 cross, own = K[np.ix_(objects, self.objects)], K[objects, objects]
+            there = ~np.isnan(cross).all(axis=1)
+            whole = np.isfinite(cross[:, self.known[name]]).all(axis=1) & np.isfinite(own) & (own >= 0.0)
+            if np.any(there & ~whole):
+                row = int(np.flatnonzero(there & ~whole)[0])
+                raise ValueError(
+                    f"Gram view {name!r}: expected finite covariances and a variance >= 0, or NaN throughout where "
+                    f"nothing is known of a row; got others in row {row}"
+                )
             pieces += _block(np.full(len(X), -1.0), cross, own)
         return np.hstack(pieces)
 
@@ -71,7 +82,7 @@ def lay_out(X: np.ndarray, grams: Any, rows: Any, names: tuple[str, ...]) -> tup
     given = _named(grams, names, "fit")
     objects = _checked_rows(rows, len(X))
     n = len(X)
-    pieces, variances = [X], {}
+    pieces, variances, known = [X], {}, {}
     for name in names:
         K = given[name]
         if objects is not None:
@@ -81,15 +92,15 @@ def lay_out(X: np.ndarray, grams: Any, rows: Any, names: tuple[str, ...]) -> tup
             raise ValueError(f"Gram view {name!r}: expected a matrix of shape ({n}, {n}) for {n} rows, got {K.shape}")
         has = ~np.isnan(K).all(axis=1)
         inner = K[np.ix_(has, has)]
-        if not len(inner) or not np.all(np.isfinite(inner)):
+        if not len(inner) or not np.all(np.isfinite(inner)) or not np.all(np.isnan(K[:, ~has])):
             raise ValueError(
                 f"Gram view {name!r}: expected finite numbers, or NaN in whole rows and their columns where nothing is "
                 "known of a row"
             )
         check_gram(inner, f"Gram view {name!r}")
-        variances[name] = constant_variance(inner)
+        variances[name], known[name] = constant_variance(inner), has
         pieces += _block(np.arange(n, dtype=float), K, np.diag(K))
-    return np.hstack(pieces), GramLayout(X.shape[1], n, variances, objects)
+    return np.hstack(pieces), GramLayout(X.shape[1], n, variances, known, objects)
 
 
 def _block(numbers: np.ndarray, K: np.ndarray, own: np.ndarray) -> list[np.ndarray]:
@@ -112,7 +123,11 @@ def _named(grams: Any, names: tuple[str, ...], method: str) -> dict[str, np.ndar
         )
     found = {}
     for name in names:
-        K = np.asarray(grams[name], dtype=float)
+        given = grams[name].toarray() if sparse.issparse(grams[name]) else grams[name]
+        try:
+            K = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"Gram view {name!r}: expected a matrix of numbers, got {type(given).__name__}") from None
         if K.ndim != 2:
             raise ValueError(f"Gram view {name!r}: expected a matrix, got an array of shape {K.shape}")
         found[name] = K

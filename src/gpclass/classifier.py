@@ -167,13 +167,16 @@ class GPClassifier(LabelPredictor, GPEstimator):
     def _with_grams(self, X: np.ndarray, grams: Any, rows: Any) -> np.ndarray:
         """Training rows, with the Gram matrices of the kernel's views behind their features."""
         self._gram_layout: GramLayout | None = None
-        names = self.kernel.gram_names if isinstance(self.kernel, Kernel) else ()
+        names = tuple(dict.fromkeys(self.kernel.gram_names)) if isinstance(self.kernel, Kernel) else ()
         if not names:
-            if grams is not None:
-                raise ValueError("expected a kernel with Precomputed(name) views for grams=, got one without")
+            if grams is not None or rows is not None:
+                raise ValueError("expected a kernel with Precomputed(name) views for grams= and rows=, got one without")
             return X
         if not isinstance(self.kernel, WeightedSum):
-            raise TypeError("Precomputed(name) views need a WeightedSum around them: WeightedSum({name: ...})")
+            raise TypeError(
+                "Precomputed(name) views need a WeightedSum around them, and nothing around that: "
+                "WeightedSum({name: Precomputed(name), ...})"
+            )
         X, self._gram_layout = lay_out(X, grams, rows, names)
         return X
 
@@ -181,12 +184,14 @@ class GPClassifier(LabelPredictor, GPEstimator):
         """New rows as ``_checked`` takes them: with their covariances, where the kernel has Gram views."""
         check_is_fitted(self)
         if self._gram_layout is None:
-            if grams is not None:
-                raise ValueError("the model has no Gram views: expected no grams")
+            if grams is not None or rows is not None:
+                raise ValueError("the model has no Gram views: expected neither grams nor rows")
             return X
         return WithGrams(self._gram_layout.extend(self._validated(X, first=False), grams, rows))
 
     def _checked(self, X: Any) -> np.ndarray:
+        if getattr(self, "_gram_layout", None) is not None and not isinstance(X, WithGrams):
+            X = self._joined(X, None, None)
         return self._scaled(X.rows) if isinstance(X, WithGrams) else super()._checked(X)
 
     def latent(self, X: Any, full_cov: bool = False, grams: Any = None, rows: Any = None) -> Latent:
@@ -194,11 +199,12 @@ class GPClassifier(LabelPredictor, GPEstimator):
 
     latent.__doc__ = GPEstimator.latent.__doc__
 
-    def sample_latent(
-        self, X: Any, n_samples: int = 1, random_state: Any = None, grams: Any = None, rows: Any = None
-    ) -> np.ndarray:
+    def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draws (n_samples, m, C) of the latent functions at the rows of X, correlated between rows."""
-        return super().sample_latent(self._joined(X, grams, rows), n_samples, random_state)
+        check_is_fitted(self)
+        if self._gram_layout is not None:
+            raise ValueError("draws at new rows need the covariances between them, which a Gram view does not have")
+        return super().sample_latent(X, n_samples, random_state)
 
     def predict_log_proba(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
         """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``.

@@ -71,13 +71,12 @@ class ViewVotingClassifier(ClassifierMixin, BaseEstimator):
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(f"estimator must have predict_proba, which {type(estimator).__name__} has not")
         refuse_mixed_labels(y)
-        weights = {} if sample_weight is None else {"classify__sample_weight": sample_weight}
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         with untouched_on_failure(self):
             _check_feature_names(self, X, reset=True)
             _check_n_features(self, X, reset=True)
-            frame = hasattr(X, "iloc")
             fitted = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_view)(_of_view(name, columns, clone(estimator), frame), X, y, weights)
+                delayed(_fit_view)(name, columns, clone(estimator), X, y, weights)
                 for name, columns in self.views.items()
             )
             self.estimators_ = dict(zip(self.views, fitted, strict=True))
@@ -97,7 +96,8 @@ class ViewVotingClassifier(ClassifierMixin, BaseEstimator):
         said = np.stack([_log_proba(model, X) for model in self.estimators_.values()])
         if self.rule == "sum":
             return logsumexp(said, axis=0) - np.log(len(said))
-        product = said.sum(axis=0)
+        # Views that rule out each other's classes altogether would leave none.
+        product = np.maximum(said, np.log(np.finfo(float).tiny)).sum(axis=0)
         return product - logsumexp(product, axis=1, keepdims=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -109,24 +109,23 @@ class ViewVotingClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
 
-def _of_view(name: str, columns: Any, estimator: Any, frame: bool) -> Pipeline:
+def _fit_view(name: Any, columns: Any, estimator: Any, X: Any, y: Any, weights: dict[str, Any]) -> Pipeline:
     """The classifier of one view, with the choice of its columns before it."""
-    choice = ColumnTransformer([(name, "passthrough", columns)], verbose_feature_names_out=False)
-    if frame:
-        choice.set_output(transform="pandas")  # categories and names outlive the choice
-    return Pipeline([("view", choice), ("classify", estimator)])
-
-
-def _fit_view(model: Pipeline, X: Any, y: Any, weights: dict[str, Any]) -> Pipeline:
-    choice = model.named_steps["view"]
-    if choice.fit_transform(X).shape[1] == 0:
-        name, _, columns = choice.transformers[0]
+    columns = [columns] if isinstance(columns, (str, int, np.integer)) else columns
+    choice = ColumnTransformer([("view", "passthrough", columns)], verbose_feature_names_out=False)
+    if hasattr(X, "columns"):  # categories and names outlive the choice
+        choice.set_output(transform="polars" if type(X).__module__.startswith("polars") else "pandas")
+    try:
+        chosen = choice.fit_transform(X)
+    except (IndexError, ValueError) as error:
+        raise ValueError(f"view {name!r}: {error}") from error
+    if chosen.shape[1] == 0:
         raise ValueError(f"view {name!r}: expected at least one column, got none by {columns!r}")
-    return model.fit(X, y, **weights)
+    return Pipeline([("view", choice), ("classify", estimator.fit(chosen, y, **weights))])
 
 
 def _log_proba(model: Pipeline, X: Any) -> np.ndarray:
-    if hasattr(model, "predict_log_proba"):
-        return model.predict_log_proba(X)
     with np.errstate(divide="ignore"):
+        if hasattr(model, "predict_log_proba"):
+            return model.predict_log_proba(X)
         return np.log(model.predict_proba(X))

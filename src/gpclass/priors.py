@@ -311,12 +311,18 @@ def lay_over(
         for key, given in prior.items():
             if not (given is None or isinstance(given, Prior)):
                 raise TypeError(f"the prior for {key!r} must be a Prior or None, got {given!r}")
-        chosen = by_name(prior, names, known, _weak(names), "a prior")
+        weak = _weak(names)
+        chosen = by_name(prior, names, known, weak, "a prior")
+        for j, mine in enumerate(weak):  # of one weight alone there is nothing to share out
+            if isinstance(mine, Dirichlet) and sum(p is mine for p in chosen) == 1 and chosen[j] is mine:
+                chosen[j] = Normal()
     else:
         raise TypeError(f"prior must be a Prior, a dictionary of name to Prior, or None; got {prior!r}")
     parts = []
-    for distinct in dict.fromkeys(id(p) for p in chosen if p is not None):
-        where = np.array([j for j, p in enumerate(chosen) if id(p) == distinct])
+    # A Dirichlet is one for the entries of one parameter, whatever it was given for.
+    groups = [(id(p), names[j].split("[")[0] if isinstance(p, Dirichlet) else "") for j, p in enumerate(chosen)]
+    for distinct in dict.fromkeys(group for group, p in zip(groups, chosen, strict=True) if p is not None):
+        where = np.array([j for j, group in enumerate(groups) if group == distinct])
         mine = chosen[where[0]]
         assert mine is not None
         inner = mine.prior if isinstance(mine, Relevance) else mine

@@ -189,7 +189,13 @@ n_features_in_
             X, y = self._validated(X, y, order="C", ensure_min_samples=2)
             return from_array(X, y)
         self.n_features_in_ = source.n_features
+        self._keep_categories({}, ())
+        self.__dict__.pop("feature_names_in_", None)
         return source
+
+    @property
+    def _takes_missing(self) -> bool:
+        return False  # rows are read in blocks that must be whole
 
     def _hyper(self, n_rows: int, likelihood: Likelihood) -> Any:
         hyper = choose("hyper", for_many_rows(self.hyper, n_rows, likelihood), HYPER_OF_MANY)

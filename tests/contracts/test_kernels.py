@@ -57,7 +57,7 @@ KERNELS = {
     "view": View(RBF([0.5, 1.5]), [0, 2]),
     "partly_fixed": 2.0 * RationalQuadratic(1.2, alpha=0.9, fixed="alpha"),
     "weighted": 3.0 * WeightedSum({"a": View(RBF(0.8), [0, 2]), "b": View(Matern(1.1, nu=2.5), [1])}, [0.2, 0.5]),
-    "weighted_inner": WeightedSum({"a": Linear(), "b": View(RBF(), [1])}, scales=(2.0, 1.0)),
+    "weighted_inner": WeightedSum({"a": View(Linear(), [0, 2]), "b": View(RBF(), [1])}, scales=(2.0, 1.0)),
     "nested": 1.5 * (RBF(1.0) + 0.3 * View(Linear(1.0), slice(1, 3))),
 }
 
@@ -235,6 +235,15 @@ def test_per_class_stacks_and_names():
         (lambda: WeightedSum({}), "views must be a dictionary of name to kernel"),
         (lambda: WeightedSum([RBF()]), "views must be a dictionary of name to kernel"),
         (lambda: WeightedSum({"a b": RBF()}), "name must be a word"),
+        (lambda: WeightedSum({"likelihood": RBF()}), "other than 'likelihood'"),
+        (lambda: WeightedSum({"a": Precomputed()}), r"needs a name: Precomputed\('a'\)"),
+        (lambda: WeightedSum({"a": Precomputed("a") * RBF()}), r"expected Precomputed\('a'\) by itself"),
+        (lambda: WeightedSum({"a": View(WeightedSum({"b": RBF()}), [0])}), "got a WeightedSum; list its views"),
+        (lambda: WeightedSum({"a": Scaled(RBF(), 2.0, fixed=True)}), "fix the weights instead"),
+        (lambda: WeightedSum({"a": RBF(), "b": View(RBF(), [0])}).bind(np.eye(3)), "got column 0 in both 'a' and 'b'"),
+        (lambda: View(RBF(), slice("a", "b")).bind(np.eye(3)), "a slice must be of whole numbers"),
+        (lambda: View(RBF(), [5]).bind(np.eye(3)), r"View selects columns \[5\], but X has 3 columns"),
+        (lambda: diffusion_gram(np.eye(2), time="long"), "time must be positive"),
         (lambda: WeightedSum({"a": RBF()}, [1.0, 2.0]), "expected 1 weights, one for each view"),
         (lambda: WeightedSum({"a": PerClass(RBF())}), "PerClass must be outermost"),
         (
@@ -268,6 +277,8 @@ def test_columns_by_name_pattern_and_type():
     assert View(RBF(), "fou_*").bind(X, 1, known).columns == [0, 1]
     assert View(RBF(), ["pix_?", "fou_2"]).bind(X, 1, known).columns == [2, 1]
     assert View(RBF(), dtype="number").bind(X, 1, known).columns == [0, 1, 2]
+    assert View(RBF(), [-2]).bind(X, 1, known).columns == [2]
+    assert View(RBF(), [True, False, True, False]).bind(X, 1, known).columns == [0, 2]
     assert View(Categorical(ard=True), dtype="category").bind(X, 1, known).kernel.length_scale.shape == (1,)
     with pytest.raises(ValueError, match="RBF is for numbers, but column 'colour' holds categories"):
         View(RBF(), [2, 3]).bind(X, 1, known)
@@ -304,6 +315,12 @@ def test_weighted_sum_is_a_sum():
     np.testing.assert_allclose(kernel.shares, [1.0 / 1.7, 0.7 / 1.7])
     assert kernel.theta_names == ["weights[0]", "weights[1]", "a.length_scale"]
     assert kernel.bind(X[:3]).scales == kernel.scales  # settled once
+    flat = WeightedSum({"a": View(RBF(), [0]), "b": 3.0 * White(2.0), "c": Constant(0.5)}).bind(X)
+    assert flat.theta_names == ["weights[0]", "weights[1]", "weights[2]", "a.length_scale"]
+    np.testing.assert_allclose(flat.weights, [1 / 3, 2.0, 0.5 / 3])
+    gap = X.copy()
+    gap[0, 0] = np.nan
+    np.testing.assert_allclose(flat(gap)[0, 0], 2.5)  # noise and constant look at no column
 
 
 def test_a_missing_view_drops_out_and_the_others_make_up_for_it():

@@ -66,5 +66,6 @@ def _slopes(function: Callable[[np.ndarray], np.ndarray], theta: np.ndarray, bou
     for j, (low, high) in enumerate(bounds):
         ahead, behind = theta.copy(), theta.copy()
         ahead[j], behind[j] = min(theta[j] + _STEP, high), max(theta[j] - _STEP, low)
-        columns.append((function(ahead) - function(behind)) / (ahead[j] - behind[j]))
+        room = ahead[j] - behind[j]
+        columns.append((function(ahead) - function(behind)) / (room if room > 0.0 else 1.0))
     return np.stack(columns, axis=1)

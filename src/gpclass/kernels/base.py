@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
 from ..parameters import POSITIVE, Parameterised
+from .columns import Columns
 
 Pullback = Callable[[np.ndarray], np.ndarray]
 
@@ -65,6 +66,23 @@ class Kernel(Parameterised):
         if self.children:
             return np.all([child.present(X) for child in self.children], axis=0)
         return ~np.isnan(X).any(axis=1)
+
+    def sees(self, n_features: int) -> np.ndarray:
+        """Which columns (n_features,) a bound kernel looks at."""
+        if self.children:
+            return np.any([child.sees(n_features) for child in self.children], axis=0)
+        return np.ones(n_features, bool)
+
+    def codes(self, columns: Columns, n_features: int) -> np.ndarray:
+        """Which columns (n_features,) are codes of categories to this kernel, and not numbers."""
+        found = np.zeros(n_features, bool)
+        for child in self.children:
+            found |= child.codes(columns, n_features)
+        return found
+
+    def wakened(self, X: np.ndarray) -> Kernel:
+        """A copy to start learning from; see ``WeightedSum``."""
+        return self
 
     @property
     def takes_missing(self) -> bool:
@@ -153,6 +171,12 @@ class Constant(Kernel):
     def diag(self, X: np.ndarray) -> np.ndarray:
         return np.full(len(X), self.variance)
 
+    def present(self, X: np.ndarray) -> np.ndarray:
+        return np.ones(len(X), bool)
+
+    def sees(self, n_features: int) -> np.ndarray:
+        return np.zeros(n_features, bool)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class White(Kernel):
@@ -169,6 +193,12 @@ class White(Kernel):
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         return np.full(len(X), self.variance)
+
+    def present(self, X: np.ndarray) -> np.ndarray:
+        return np.ones(len(X), bool)
+
+    def sees(self, n_features: int) -> np.ndarray:
+        return np.zeros(n_features, bool)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -316,6 +346,9 @@ class PerClass(Kernel):
             return self._collect({}, [pull(g) for pull, g in zip(pulls, G, strict=True)])
 
         return np.stack(matrices), pullback
+
+    def wakened(self, X: np.ndarray) -> Kernel:
+        return self._with_children([kernel.wakened(X) for kernel in self.children])
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         """(C, n)"""

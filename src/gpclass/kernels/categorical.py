@@ -23,6 +23,9 @@ class Categorical(Stationary):
     def _check_columns(self, columns: Columns) -> None:
         pass
 
+    def codes(self, columns: Columns, n_features: int) -> np.ndarray:
+        return np.ones(n_features, bool)
+
     def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         K = np.exp(-0.5 * squared)
         return K, K

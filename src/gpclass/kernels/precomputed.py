@@ -55,7 +55,7 @@ class Precomputed(Kernel):
         if self.name not in grams:
             raise ValueError(
                 f"Precomputed({self.name!r}) needs a Gram matrix next to X: expected fit(X, y, grams={{{self.name!r}: "
-                "K})) of a GPClassifier, with the kernel inside a WeightedSum"
+                "K}) of a GPClassifier, with the kernel inside a WeightedSum"
             )
         return replace(self, columns=grams[self.name])
 
@@ -87,6 +87,9 @@ class Precomputed(Kernel):
 
     def present(self, X: np.ndarray) -> np.ndarray:
         return super().present(X) if self.name is None else ~np.isnan(X[:, self._place(1)])
+
+    def sees(self, n_features: int) -> np.ndarray:
+        return np.full(n_features, self.name is None)
 
     def _place(self, which: int) -> int:
         """The column of a row's number, of its variance, or of its first covariance (see ``Columns``)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def diffusion_gram(adjacency: Any, *, time: float = 1.0) -> np.ndarray:
         raise ValueError("expected an adjacency matrix of finite weights >= 0, got others")
     if np.any(np.abs(A - A.T) > 1e-10 * max(np.max(A, initial=0.0), 1.0)):
         raise ValueError("expected a symmetric adjacency matrix (edges without direction), got one that is not")
-    if not (np.isfinite(time) and time > 0.0):
+    if not (isinstance(time, Real) and np.isfinite(float(time)) and time > 0.0):
         raise ValueError(f"time must be positive and finite, got {time!r}")
     degree = A.sum(axis=1)
     root = np.sqrt(np.where(degree > 0.0, degree, 1.0))

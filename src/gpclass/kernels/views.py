@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..parameters import POSITIVE
-from .base import Kernel, Pullback, Scaled, refuse_per_class
+from .base import Constant, Kernel, Pullback, Scaled, White, refuse_per_class
 from .columns import Columns
 from .dot_product import DotProduct
 from .precomputed import Precomputed
@@ -87,10 +87,16 @@ class View(Kernel):
                 raise ValueError(f"View: expected a column of dtype {self.dtype!r}, got none among {n_features}")
             return found
         if isinstance(self.columns, slice):
-            start, stop, step = self.columns.indices(n_features)
+            try:
+                start, stop, step = self.columns.indices(n_features)
+            except TypeError:
+                raise ValueError(f"View: a slice must be of whole numbers, got {self.columns!r}") from None
             return slice(start, stop, step) if step > 0 else list(range(start, stop, step))
         if not any(isinstance(c, str) for c in self.columns):
-            return self.columns
+            try:
+                return np.arange(n_features)[self.columns].tolist()
+            except IndexError:
+                raise ValueError(f"View selects columns {self.columns!r}, but X has {n_features} columns") from None
         names = [] if known.names is None else [str(name) for name in known.names]
         places: list[int] = []
         for wanted in self.columns:
@@ -109,6 +115,18 @@ class View(Kernel):
 
     def present(self, X: np.ndarray) -> np.ndarray:
         return self.kernel.present(self._select(X))
+
+    def sees(self, n_features: int) -> np.ndarray:
+        places = np.arange(n_features)[self.columns]
+        found = np.zeros(n_features, bool)
+        found[places] = self.kernel.sees(len(places))
+        return found
+
+    def codes(self, columns: Columns, n_features: int) -> np.ndarray:
+        places = np.arange(n_features)[self._places(columns, n_features)]
+        found = np.zeros(n_features, bool)
+        found[places] = self.kernel.codes(columns.take(places, n_features), len(places))
+        return found
 
     def relevance(self, n_features: int) -> np.ndarray:
         where = np.arange(n_features)[self.columns]
@@ -143,7 +161,7 @@ class WeightedSum(Kernel):
     >>> kernel = WeightedSum({"shape": View(RBF(), slice(0, 76)), "pixels": View(Linear(), slice(76, 316)),
     ...                       "network": Precomputed("network")})
 
-    Every view is brought to a mean variance of 1 over the training rows when the kernel is bound to them. So weights
+    Every view is brought to a mean variance of 1 over the training rows when the kernel is first bound. So weights
     are prior variances, and the ``shares`` weight_j / sum(weights), the squared coefficients beta_j^2 of G06, tell how
     much of the latent function each source makes up. A view's own amplitude is taken into its weight.
 
@@ -172,9 +190,14 @@ class WeightedSum(Kernel):
                 f"WeightedSum: views must be a dictionary of name to kernel, not empty; got {self.views!r}"
             )
         for name in self.views:
-            if not (isinstance(name, str) and name.isidentifier()):
-                raise ValueError(f"WeightedSum: a view's name must be a word (letters, digits, _), got {name!r}")
+            if not (isinstance(name, str) and name.isidentifier()) or name == "likelihood":
+                raise ValueError(
+                    "WeightedSum: a view's name must be a word (letters, digits, _) other than 'likelihood', got "
+                    f"{name!r}"
+                )
         refuse_per_class("WeightedSum", list(self.views.values()))
+        for name, kernel in self.views.items():
+            _check_view(name, kernel)
         J = len(self.views)
         weights = np.full(J, 1.0 / J) if self.weights is None else np.array(self.weights, dtype=float)
         if weights.shape != (J,):
@@ -314,9 +337,35 @@ def _both(left: _Presence, right: _Presence | None, j: int) -> np.ndarray:
     return np.outer(left.has[:, j] * left.factor, right.has[:, j] * right.factor)
 
 
+def _check_view(name: str, kernel: Kernel) -> None:
+    """Refuse what cannot be a view."""
+    if isinstance(kernel, Precomputed):
+        if kernel.name is None:
+            raise ValueError(f"view {name!r}: a Gram matrix next to X needs a name: Precomputed({name!r})")
+    elif kernel.gram_names:
+        raise ValueError(
+            f"view {name!r}: expected Precomputed({kernel.gram_names[0]!r}) by itself, got it within others"
+        )
+    elif kernel.pairwise:
+        raise ValueError(f"view {name!r}: expected features, got a Precomputed kernel, which takes all of X")
+    if _has_weights(kernel):
+        raise ValueError(f"view {name!r}: expected a kernel, got a WeightedSum; list its views in the outer one")
+
+
+def _has_weights(kernel: Kernel) -> bool:
+    return isinstance(kernel, WeightedSum) or any(_has_weights(child) for child in kernel.children)
+
+
 def _without_amplitude(kernel: Kernel) -> tuple[Kernel, float]:
     """A kernel and its amplitude, which the weight is to take over."""
+    if isinstance(kernel, (Constant, White)):
+        return replace(kernel, variance=1.0, bounds={}, fixed=True), kernel.variance
     if isinstance(kernel, Scaled):
+        if "variance" in kernel._fixed_names():
+            raise ValueError(
+                "WeightedSum takes a view's amplitude into its weight, and this one is fixed; fix the weights instead: "
+                "WeightedSum(..., fixed='weights')"
+            )
         inner, amplitude = _without_amplitude(kernel.kernel)
         return inner, kernel.variance * amplitude
     if isinstance(kernel, View):
@@ -329,14 +378,12 @@ def _without_amplitude(kernel: Kernel) -> tuple[Kernel, float]:
 
 def _refuse_overlap(views: Mapping[str, Kernel], n_features: int) -> None:
     """Views of the same columns are two ways to look at them; a part in common is a slip."""
-    places = {
-        name: set(np.arange(n_features)[kernel.columns]) for name, kernel in views.items() if isinstance(kernel, View)
-    }
-    for one, other in combinations(places, 2):
-        common = places[one] & places[other]
-        if common and places[one] != places[other]:
+    seen = {name: kernel.sees(n_features) for name, kernel in views.items()}
+    for one, other in combinations(seen, 2):
+        common = np.flatnonzero(seen[one] & seen[other])
+        if len(common) and np.any(seen[one] != seen[other]):
             raise ValueError(
-                f"expected views of different columns (or of the same), got column {min(common)} in both {one!r} and "
+                f"expected views of different columns (or of the same), got column {common[0]} in both {one!r} and "
                 f"{other!r}, which differ in others"
             )
 
