@@ -222,7 +222,8 @@ class GPClassifier(LabelPredictor, GPEstimator):
 
     def predict(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
         """The most probable label of each row; ``grams`` and ``rows`` as for ``predict_log_proba``."""
-        return self.classes_[self.predict_proba(X, grams, rows).argmax(axis=1)]
+        most_probable = self.predict_proba(X, grams, rows).argmax(axis=1)
+        return self.classes_[most_probable]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, grams: Any = None, rows: Any = None) -> float:
         """The share of rows whose most probable label is right; ``grams`` and ``rows`` as for ``predict``."""

@@ -10,10 +10,13 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
 from ._estimator import untouched_on_failure
 from ._labels import refuse_mixed_labels
+from ._tables import is_frame
 from .classifier import GPClassifier
 
 RULES = ("sum", "product")
@@ -70,11 +73,14 @@ class ViewVotingClassifier(ClassifierMixin, BaseEstimator):
             raise TypeError(f"estimator must be a classifier object, got {estimator!r}")
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(f"estimator must have predict_proba, which {type(estimator).__name__} has not")
+        if y is None:
+            raise ValueError("ViewVotingClassifier requires y to be passed, but the target y is None")
         refuse_mixed_labels(y)
+        check_classification_targets(y)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         with untouched_on_failure(self):
-            _check_feature_names(self, X, reset=True)
-            _check_n_features(self, X, reset=True)
+            X = self._checked(X, first=True)
+            y = column_or_1d(y, warn=True)
             fitted = Parallel(n_jobs=self.n_jobs)(
                 delayed(_fit_view)(name, columns, clone(estimator), X, y, weights)
                 for name, columns in self.views.items()
@@ -82,6 +88,14 @@ class ViewVotingClassifier(ClassifierMixin, BaseEstimator):
             self.estimators_ = dict(zip(self.views, fitted, strict=True))
             self.classes_ = fitted[0].classes_
         return self
+
+    def _checked(self, X: Any, first: bool) -> Any:
+        """Frames are left to the classifiers, which may know what to do with text; all else is an array of numbers."""
+        if not is_frame(X):
+            return validate_data(self, X, reset=first)
+        _check_feature_names(self, X, reset=first)
+        _check_n_features(self, X, reset=first)
+        return X
 
     def _check_rule(self) -> None:
         if self.rule not in RULES:
@@ -91,8 +105,7 @@ class ViewVotingClassifier(ClassifierMixin, BaseEstimator):
         """Log probabilities (m, n_classes) by the rule; columns as in ``classes_``."""
         check_is_fitted(self)
         self._check_rule()
-        _check_feature_names(self, X, reset=False)
-        _check_n_features(self, X, reset=False)
+        X = self._checked(X, first=False)
         said = np.stack([_log_proba(model, X) for model in self.estimators_.values()])
         if self.rule == "sum":
             return logsumexp(said, axis=0) - np.log(len(said))
@@ -106,12 +119,15 @@ class ViewVotingClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row."""
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        most_probable = self.predict_log_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
 
 
 def _fit_view(name: Any, columns: Any, estimator: Any, X: Any, y: Any, weights: dict[str, Any]) -> Pipeline:
     """The classifier of one view, with the choice of its columns before it."""
     columns = [columns] if isinstance(columns, (str, int, np.integer)) else columns
+    if isinstance(columns, slice) and not any(isinstance(end, str) for end in (columns.start, columns.stop)):
+        columns = list(range(*columns.indices(X.shape[1])))
     choice = ColumnTransformer([("view", "passthrough", columns)], verbose_feature_names_out=False)
     if hasattr(X, "columns"):  # categories and names outlive the choice
         choice.set_output(transform="polars" if type(X).__module__.startswith("polars") else "pandas")

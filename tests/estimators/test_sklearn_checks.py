@@ -1,6 +1,7 @@
 """scikit-learn's own battery for every public estimator."""
 
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpclass import (
@@ -11,6 +12,7 @@ from gpclass import (
     IVMRegressor,
     MultiTaskIVM,
     SparseGPClassifier,
+    ViewVotingClassifier,
 )
 
 # Learning may stop at a bound on the battery's degenerate data; that is a warning, not a failure.
@@ -28,6 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
         GPOrdinalClassifier(),
         MultiTaskIVM(problem="classification", hyper="fixed"),
         MultiTaskIVM(problem="regression", hyper="fixed"),
+        ViewVotingClassifier(LogisticRegression(), {"all": slice(None)}),
     ]
 )
 def test_sklearn_checks(estimator, check):
