@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.utils import column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
@@ -76,6 +76,7 @@ class ViewVotingClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError("ViewVotingClassifier requires y to be passed, but the target y is None")
         refuse_mixed_labels(y)
+        assert_all_finite(np.asarray(y), input_name="y")
         check_classification_targets(y)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         with untouched_on_failure(self):
