@@ -129,7 +129,7 @@ def agreement():
     for name, hyper in (
         ("evidence", "evidence"),
         ("importance", Importance(prior=Normal(), n_draws=2000)),
-        ("NUTS", NUTS(n_draws=100, n_tune=100, n_chains=2)),
+        ("NUTS", NUTS(n_draws=60, n_tune=50, n_chains=1)),
     ):
         started = time.perf_counter()
         models[name] = joint(X[few], y[few], views, hyper=hyper, inference="vb", random_state=0)
