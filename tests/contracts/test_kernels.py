@@ -58,6 +58,7 @@ KERNELS = {
     "partly_fixed": 2.0 * RationalQuadratic(1.2, alpha=0.9, fixed="alpha"),
     "weighted": 3.0 * WeightedSum({"a": View(RBF(0.8), [0, 2]), "b": View(Matern(1.1, nu=2.5), [1])}, [0.2, 0.5]),
     "weighted_inner": WeightedSum({"a": View(Linear(), [0, 2]), "b": View(RBF(), [1])}, scales=(2.0, 1.0)),
+    "weighted_polynomial": WeightedSum({"a": View(Polynomial(0.5), [0, 2]), "b": View(RBF(), [1])}, scales=(2.0, 1.0)),
     "nested": 1.5 * (RBF(1.0) + 0.3 * View(Linear(1.0), slice(1, 3))),
 }
 
