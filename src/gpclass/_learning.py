@@ -70,6 +70,8 @@ _MOST_RELEVANCES = 30
 _CLEAR_GAIN = 5.0
 #: Length-scales of different inputs are expected to be alike.
 _ALIKE = Normal(sd=0.5)
+#: How many nats for each input they must gain before that expectation is given up.
+_GAIN_OF_EACH = 2.0
 
 
 def learn_default(
@@ -95,17 +97,25 @@ def learn_default(
 def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.random.Generator) -> tuple[Model, Learned]:
     """One length-scale for each input instead of one for all, where that clearly predicts better.
 
-    Learning starts from the isotropic optimum and stays near it by a tight prior.
+    Learning starts from the isotropic optimum and stays near it by a tight prior; where that pays, it goes on from
+    there without that prior, and leave-one-out predictions decide again, by a margin that grows with what was set free.
     """
-    kernel, likelihood = model.at(learned.theta)
-    relevant = replace(model, kernel=_with_relevances(kernel, model.X.shape[1]), likelihood=likelihood)
-    found = replace(hyper, prior=_ALIKE)(relevant, rng)
     few = hyper.max_rows or len(model.y)
     with quiet():
-        gain = relevant.thinned(few).loo_score(found.theta)[0] - model.thinned(few).loo_score(learned.theta)[0]
-    if gain <= _CLEAR_GAIN or not found.converged:
-        return model, learned
-    return relevant, found._replace(n_evaluations=learned.n_evaluations + found.n_evaluations)
+        score = model.thinned(few).loo_score(learned.theta)[0]
+    kernel, likelihood = model.at(learned.theta)
+    relevant = replace(model, kernel=_with_relevances(kernel, model.X.shape[1]), likelihood=likelihood)
+    for prior, margin in ((_ALIKE, _CLEAR_GAIN), (hyper.prior, _GAIN_OF_EACH * model.X.shape[1])):
+        found = replace(hyper, prior=prior)(relevant, rng)
+        with quiet():
+            gained = relevant.thinned(few).loo_score(found.theta)[0] - score
+        if gained <= margin or not found.converged:
+            break
+        model, score = relevant, score + gained
+        learned = found._replace(n_evaluations=learned.n_evaluations + found.n_evaluations)
+        kernel, likelihood = relevant.at(found.theta)
+        relevant = replace(relevant, kernel=kernel, likelihood=likelihood)
+    return model, learned
 
 
 def _with_relevances(kernel: Kernel, n_features: int) -> Kernel:
