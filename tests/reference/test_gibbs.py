@@ -195,3 +195,13 @@ def test_engines_against_long_chains(amplitude):
     assert apart["EP"] < 0.02
     assert apart["VB"] < 0.02
     assert apart["Laplace"] > 2.0 * max(apart["coupled EP"], apart["EP"], apart["VB"])
+
+
+def test_without_evidence_the_draws_are_the_same():
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    K, y = RBF(1.0)(X), np.arange(12) % 3
+    few = {"n_draws": 20, "burn_in": 10, "n_chains": 1}
+    told, untold = (Gibbs(**few, evidence=own)(K, y, MultinomialProbit(), 3) for own in (True, False))
+    np.testing.assert_array_equal(told.weights.alpha, untold.weights.alpha)
+    assert np.isfinite(told.log_evidence)
+    assert np.isnan(untold.log_evidence)

@@ -59,6 +59,8 @@ class Gibbs:
         Seed of all chains.
     n_jobs : int or None
         Processes for chains.
+    evidence : bool
+        Whether the evidence is estimated too, which can take longer than the chains; otherwise it is NaN.
     """
 
     n_draws: int = 250
@@ -67,6 +69,7 @@ class Gibbs:
     n_chains: int = 4
     random_state: int = 0
     n_jobs: int | None = None
+    evidence: bool = True
 
     needs: ClassVar = ("augment",)
     #: Sampling gives no gradient; kernel parameters are learned with this engine first.
@@ -116,7 +119,9 @@ class Gibbs:
         # Only differences between classes show in labels: a shift common to all of them is the prior's business.
         visible = chains - chains.mean(axis=-1, keepdims=True) if n_latent > 1 else chains
         r_hat = float(np.max(split_r_hat(visible)))
-        evidence = importance_evidence(K, y, likelihood, n_latent, np.random.default_rng(self.random_state))
+        evidence = float("nan")
+        if self.evidence:
+            evidence = importance_evidence(K, y, likelihood, n_latent, np.random.default_rng(self.random_state))
         info = Info(
             self.n_sweeps,
             r_hat < 1.1,
