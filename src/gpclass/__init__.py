@@ -1,17 +1,40 @@
 """Bayesian Gaussian-process classification with calibrated probabilities, behind the scikit-learn interface."""
 
-from .classifier import GPClassifier
-from .comparison import compare
-from .invariance import VirtualVectorClassifier
-from .ivm import IVMClassifier, IVMRegressor
-from .multitask import MultiTaskIVM
-from .multiview import ViewVotingClassifier
-from .ordinal import GPOrdinalClassifier
-from .regressor import GPRegressor
-from .semisupervised import NullCategoryClassifier
-from .sparse import SparseGPClassifier
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .classifier import GPClassifier
+    from .comparison import compare
+    from .invariance import VirtualVectorClassifier
+    from .ivm import IVMClassifier, IVMRegressor
+    from .multitask import MultiTaskIVM
+    from .multiview import ViewVotingClassifier
+    from .ordinal import GPOrdinalClassifier
+    from .regressor import GPRegressor
+    from .semisupervised import NullCategoryClassifier
+    from .sparse import SparseGPClassifier
 
 __version__ = "0.1.0"
+
+#: Where each public name lives. They are imported when first used: the command line should not wait for all of them.
+_HOMES = {
+    "GPClassifier": "classifier",
+    "GPOrdinalClassifier": "ordinal",
+    "GPRegressor": "regressor",
+    "IVMClassifier": "ivm",
+    "IVMRegressor": "ivm",
+    "MultiTaskIVM": "multitask",
+    "NullCategoryClassifier": "semisupervised",
+    "SparseGPClassifier": "sparse",
+    "ViewVotingClassifier": "multiview",
+    "VirtualVectorClassifier": "invariance",
+    "compare": "comparison",
+}
+_MODULES = (
+    *("calibration", "cone", "datasets", "diagnostics", "experiments", "hyper", "inference", "kernels", "likelihoods"),
+    *("metrics", "plotting", "posteriors", "priors"),
+)
 
 __all__ = [
     "GPClassifier",
@@ -27,3 +50,17 @@ __all__ = [
     "__version__",
     "compare",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES])
