@@ -1,8 +1,8 @@
-"""The informative vector machine: GR06's sections 6.3 and 6.4, what it costs, and a peer.
+"""The informative vector machine: what it costs, and a peer.
 
-    python benchmarks/bench_ivm.py [toy] [isolet] [scaling] [bandwidth] [digits]
+    python benchmarks/bench_ivm.py [scaling] [bandwidth] [digits]
 
-``toy`` draws the error against the number of active rows into gr06_figure5b.png where matplotlib is installed.
+GR06's own experiments are ``gpclass reproduce gr06-figure5`` and ``gr06-figure6``.
 """
 
 import sys
@@ -15,52 +15,14 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process import kernels as sk
 from sklearn.metrics import log_loss
 
-from gpclass import GPClassifier, IVMClassifier
-from gpclass.datasets import make_rings
+from gpclass import IVMClassifier
 from gpclass.inference.active_set import ActiveSet
 from gpclass.inference.selection import Selector
 from gpclass.kernels import RBF
 from gpclass.likelihoods import MultinomialProbit, Probit
-from gpclass.posteriors import GaussianPosterior
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 LIKELIHOOD = MultinomialProbit()
-
-
-def toy(n_repeats=20, sizes=(5, 10, 15, 20, 25, 30, 35, 40, 45, 50)):
-    """GR06 6.3: 1000 rows, unit noise, relevances learned from 240 others, error on 2385 new rows as rows come in."""
-    kernel = GPClassifier(RBF(1.0, ard=True), standardize=True).fit(*make_rings(240, random_state=1000)).kernel_
-    errors = {"probability": [], "random": []}
-    for repeat in range(n_repeats):
-        X, y = make_rings(1000 + 2385, random_state=repeat)
-        mean, sd = X[:1000].mean(axis=0), X[:1000].std(axis=0)
-        X, y = (X - mean) / sd, y - 1
-        for criterion, found in errors.items():
-            rng = np.random.default_rng(repeat)
-            active = ActiveSet(kernel, X[:1000], 3, max(sizes), shared=True)
-            curve = []
-            for size in sizes:
-                Selector(criterion, "vb").grow(active, y[:1000], LIKELIHOOD, size, rng)
-                posterior = GaussianPosterior(kernel, X[active.rows], active.weights())
-                curve.append(np.mean(LIKELIHOOD.predict(*posterior.latent(X[1000:])).argmax(axis=1) != y[1000:]))
-            found.append(curve)
-    for criterion, found in errors.items():
-        means = 100.0 * np.mean(found, axis=0)
-        print(
-            f"toy, {n_repeats} repeats, {criterion}: "
-            + ", ".join(f"{s}: {m:.2f} %" for s, m in zip(sizes, means, strict=True))
-        )
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        return
-    figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
-    for (criterion, found), style in zip(errors.items(), ("-", "--"), strict=True):
-        curves = 100.0 * (1.0 - np.array(found))
-        axes.errorbar(sizes, curves.mean(axis=0), curves.std(axis=0), linestyle=style, capsize=2, label=criterion)
-    axes.set(xlabel="active rows", ylabel="correct predictions (%)", title="GR06 figure 5b")
-    axes.legend(title="chosen by")
-    figure.savefig("gr06_figure5b.png", dpi=120)
 
 
 def _isolet():
@@ -70,30 +32,6 @@ def _isolet():
     mean, sd = X.mean(axis=0), X.std(axis=0)
     letters, y = np.unique(stored["y_train"], return_inverse=True)
     return np.ascontiguousarray((X - mean) / sd), y, (X_new - mean) / sd, np.searchsorted(letters, stored["y_test"])
-
-
-def isolet(n_seeds=3, n_active=2000):
-    """GR06 6.4: 26 letters, inverse length-scale 0.001, unit noise, every row judged at every step."""
-    X, y, X_new, y_new = _isolet()
-    kernel = RBF((2.0 * 0.001) ** -0.5)
-    for criterion, block, seed in [
-        *(("probability", 1, s) for s in range(n_seeds)),
-        ("probability", 16, 0),
-        ("random", 1, 0),
-    ]:
-        start = time.perf_counter()
-        active = ActiveSet(kernel, X, 26, n_active, shared=True)
-        Selector(criterion, "vb", block).grow(active, y, LIKELIHOOD, n_active, np.random.default_rng(seed))
-        seconds = time.perf_counter() - start
-        posterior = GaussianPosterior(kernel, X[active.rows], active.weights())
-        log_p = LIKELIHOOD.predict_log(*posterior.latent(X_new))
-        wrong = np.mean(log_p.argmax(axis=1) != y_new)
-        loss = -np.mean(log_p[np.arange(len(y_new)), y_new])
-        print(
-            f"isolet, {criterion}, blocks of {block}, seed {seed}: error {100 * wrong:.2f} %, "
-            f"log loss {loss:.3f}, {seconds:.1f} s",
-            flush=True,
-        )
 
 
 def _select(n, S, K, block_size=1):
@@ -166,6 +104,6 @@ def digits(n=1600):
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["toy", "isolet", "scaling", "bandwidth", "digits"]
+    wanted = sys.argv[1:] or ["scaling", "bandwidth", "digits"]
     for name in wanted:
-        {"toy": toy, "isolet": isolet, "scaling": scaling, "bandwidth": bandwidth, "digits": digits}[name]()
+        {"scaling": scaling, "bandwidth": bandwidth, "digits": digits}[name]()

@@ -73,7 +73,7 @@ def test_rings(capsys):
 
 
 def test_rings_by_importance_sampling(capsys):
-    # Ten seeds, sampled as by default and as printed: benchmarks/bench_importance.py. Here three of the first.
+    # Ten seeds, sampled as by default and as printed: gpclass reproduce gr06-figure2. Here three of the first.
     accuracies = []
     for seed in range(3):
         X, y = make_rings(240 + 4620, random_state=seed)

@@ -1,0 +1,140 @@
+"""The commands. Whatever takes long to import is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from .experiments import Experiment, Result
+
+app = typer.Typer(
+    help="Gaussian-process classification: the papers' experiments, computed again.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+out = Console()
+err = Console(stderr=True)
+COLOURS = {"better": "green", "within": "green", "worse": "red", "differs": "yellow", "": "default"}
+
+
+def fail(message: str, code: int = 1) -> typer.Exit:
+    """One line on standard error, and the exit to raise."""
+    err.print(Text(f"gpclass: {message}"), soft_wrap=True)
+    return typer.Exit(code)
+
+
+@app.callback()
+def _commands() -> None:
+    """Keeps the name of a command needed also where there is one only."""
+
+
+@app.command()
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments, such as gr06-table1; 'all' for all of them.")
+    ] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="As published, or small enough for all of them in half an hour.")
+    ] = False,
+    folder: Annotated[Path, typer.Option("--out", help="Where results go.")] = Path("reproduction"),
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Processes, each on one core; otherwise as many as cores.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is there already.")] = False,
+) -> None:
+    """Compute tables and figures of the papers again, beside the published numbers.
+
+    What is finished is kept: a run that was stopped goes on where it was. 'gpclass report' makes a page of the results.
+    """
+    from .experiments import NAMES, MissingDataError, get
+
+    if list_them or not names:
+        table = Table("name", "what it shows", box=None)
+        for name in NAMES:
+            table.add_row(name, get(name).title)
+        out.print(table)
+        if not list_them:
+            raise fail("expected the name of an experiment, or 'all'", 2)
+        return
+    try:
+        wanted = [get(name) for name in (NAMES if "all" in names else names)]
+    except ValueError as error:
+        raise fail(str(error), 2) from None
+    failed = []
+    for experiment in wanted:
+        try:
+            _show(_carried_out(experiment, "full" if full else "quick", folder, jobs, fresh))
+        except MissingDataError as missing:
+            err.print(Text(f"{experiment.name} is left out: {missing}"), soft_wrap=True)
+            if "all" not in names:
+                failed.append(experiment.name)
+        except KeyboardInterrupt:
+            raise fail("stopped; what is finished is kept, and the same command goes on from there", 130) from None
+        except Exception as error:  # one experiment that breaks must not take the others with it
+            err.print(Text(f"{experiment.name} failed: {type(error).__name__}: {error}"), soft_wrap=True)
+            failed.append(experiment.name)
+    out.print(f"results are in {folder}; for a page of them: gpclass report {folder}", soft_wrap=True)
+    if failed:
+        raise fail(f"not done: {', '.join(failed)}")
+
+
+def _carried_out(experiment: Experiment, size: Any, folder: Path, jobs: int | None, fresh: bool) -> Result:
+    from .experiments import reproduce as carry_out
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, disable=not sys.stderr.isatty()) as bars:
+        bar = bars.add_task(experiment.name)
+        return carry_out(
+            experiment, size, folder, jobs, fresh, lambda done, total: bars.update(bar, completed=done, total=total)
+        )
+
+
+def _show(result: Result) -> None:
+    from .experiments.base import rounded
+
+    table = Table(
+        "", "", "published", "here", "", title=f"{result.name}: {result.title}", title_justify="left", box=None
+    )
+    for own in result.comparisons:
+        table.add_row(
+            own.row,
+            own.column,
+            rounded(own.published, own.published_error),
+            rounded(own.measured, own.error),
+            Text(own.verdict, style=COLOURS[own.verdict]),
+        )
+    out.print(table)
+    for claim, holds in result.claims.items():
+        out.print(Text(f"{'holds' if holds else 'DOES NOT HOLD'}: {claim}", style="green" if holds else "red"))
+    out.print(f"{result.seconds:.0f} seconds of computing\n")
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Where 'gpclass reproduce' put its results.")] = Path("reproduction"),
+    page: Annotated[Path | None, typer.Option("--out", help="The page; otherwise report.html in the folder.")] = None,
+) -> None:
+    """Make one HTML page of all results in a folder; it needs no network and can be sent by mail."""
+    from .experiments.report import write
+
+    try:
+        path = write(folder, page or folder / "report.html")
+    except (FileNotFoundError, ValueError) as error:
+        raise fail(str(error)) from None
+    out.print(f"wrote {path}", soft_wrap=True)

@@ -1,0 +1,99 @@
+"""Data sets of the experiments: from a folder of ``.npz`` files, from scikit-learn, or from OpenML.
+
+The folder is the one named by the environment variable ``GPCLASS_DATA``, else ``shared/data`` beside the project. Files
+hold ``X`` and ``y``, or ``X_train``, ``y_train``, ``X_test`` and ``y_test`` where a split is customary.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import fetch_openml, load_iris, load_wine
+
+Arrays = dict[str, np.ndarray]
+#: Those that come with scikit-learn.
+BUNDLED: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {"iris": load_iris, "wine": load_wine}
+#: Number on OpenML, rows, columns and classes, for sets without a split; what differs is not taken.
+OPENML = {
+    "new_thyroid": (40682, 215, 5, 3),
+    "fgl": (41, 214, 9, 6),
+    "segmentation": (36, 2310, 19, 7),
+    "dna": (40670, 3186, 180, 3),
+    "letter": (6, 20000, 16, 26),
+    "satimage": (182, 6430, 36, 6),
+}
+
+
+class MissingDataError(LookupError):
+    """A data set that is neither on this machine nor to be fetched; the message says how to get it."""
+
+
+def folder() -> Path:
+    """Where files are looked for."""
+    chosen = os.environ.get("GPCLASS_DATA")
+    return Path(chosen) if chosen else Path(__file__).resolve().parents[4] / "shared" / "data"
+
+
+def check(name: str) -> None:
+    """Raise ``MissingDataError`` unless ``load(name)`` works."""
+    load(name)
+
+
+@lru_cache(maxsize=4)
+def load(name: str) -> Arrays:
+    """Arrays of a data set by name, features as floats; not to be written to."""
+    if name in BUNDLED:
+        X, y = BUNDLED[name](return_X_y=True)
+        return {"X": X, "y": y}
+    path = folder() / f"{name}.npz"
+    if path.is_file():
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {key: stored[key] for key in stored.files}
+        return {key: value.astype(float) if key.startswith("X") else value for key, value in arrays.items()}
+    if name in OPENML:
+        return _fetch(name)
+    raise MissingDataError(
+        f"the data set {name!r} is not there: put {name}.npz into {folder()}, or name its folder in GPCLASS_DATA"
+    )
+
+
+def whole(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """All rows of a set and their labels, those of a customary split together."""
+    arrays = load(name)
+    if "X" in arrays:
+        return arrays["X"], arrays["y"]
+    return tuple(np.concatenate([arrays[f"{key}_train"], arrays[f"{key}_test"]]) for key in ("X", "y"))  # type: ignore[return-value]
+
+
+def halves(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """X, y, X_test, y_test of a set's customary split."""
+    arrays = load(name)
+    if "X_train" not in arrays:
+        raise MissingDataError(
+            f"the customary split of {name!r} is not on OpenML: put {name}.npz with X_train, y_train, X_test and "
+            f"y_test into {folder()}, or name its folder in GPCLASS_DATA"
+        )
+    return arrays["X_train"], arrays["y_train"], arrays["X_test"], arrays["y_test"]
+
+
+def _fetch(name: str) -> Arrays:
+    number, *expected = OPENML[name]
+    try:
+        found = fetch_openml(data_id=number, as_frame=False, parser="liac-arff", n_retries=1)
+    except Exception as error:  # whatever the network has to say
+        raise MissingDataError(
+            f"the data set {name!r} is neither in {folder()} (GPCLASS_DATA names another folder) nor to be fetched "
+            f"from OpenML, number {number}: {error}"
+        ) from error
+    X, y = np.asarray(found.data, dtype=float), np.asarray(found.target)
+    shape = [*X.shape, len(np.unique(y))]
+    if shape != expected:
+        raise MissingDataError(
+            f"OpenML's number {number} is not {name!r}: expected {expected[0]} rows, {expected[1]} columns and "
+            f"{expected[2]} classes, got {shape}"
+        )
+    return {"X": X, "y": y}
