@@ -1,6 +1,7 @@
 """Bayesian Gaussian-process classification with calibrated probabilities, behind the scikit-learn interface."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ _HOMES = {
     "VirtualVectorClassifier": "invariance",
     "compare": "comparison",
 }
-_MODULES = (
-    *("calibration", "cone", "datasets", "diagnostics", "experiments", "hyper", "inference", "kernels", "likelihoods"),
-    *("metrics", "plotting", "posteriors", "priors"),
-)
 
 __all__ = [
     "GPClassifier",
@@ -53,14 +50,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _HOMES:
+        found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        globals()[name] = found
+        return found
+    if not name.startswith("_") and find_spec(f"{__name__}.{name}"):
         return import_module(f".{name}", __name__)
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = found
-    return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_MODULES])
+    return sorted({*globals(), *__all__})

@@ -84,22 +84,26 @@ def learn_default(
     search = hyper if isinstance(hyper, Evidence) else Evidence()
     learned = search(model, rng, n_restarts, n_jobs)
     if model.X.shape[1] not in range(2, _MOST_RELEVANCES + 1):
-        relevant, found = model, learned
+        relevant, found, alike = model, learned, False
     else:
-        relevant, found = _try_relevances(model, learned, search, rng)
+        relevant, found, alike = _try_relevances(model, learned, search, rng)
     if isinstance(hyper, Evidence):
         return relevant, found
-    if relevant is not model:
+    if alike:
         hyper = replace(hyper, prior=_ALIKE)
     return relevant, hyper(relevant, rng, n_restarts, n_jobs)
 
 
-def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.random.Generator) -> tuple[Model, Learned]:
+def _try_relevances(
+    model: Model, learned: Learned, hyper: Evidence, rng: np.random.Generator
+) -> tuple[Model, Learned, bool]:
     """One length-scale for each input instead of one for all, where that clearly predicts better.
 
     Learning starts from the isotropic optimum and stays near it by a tight prior; where that pays, it goes on from
     there without that prior, and leave-one-out predictions decide again, by a margin that grows with what was set free.
+    Also given back: whether length-scales were found with that prior.
     """
+    alike = False
     few = hyper.max_rows or len(model.y)
     with quiet():
         score = model.thinned(few).loo_score(learned.theta)[0]
@@ -109,13 +113,13 @@ def _try_relevances(model: Model, learned: Learned, hyper: Evidence, rng: np.ran
         found = replace(hyper, prior=prior)(relevant, rng)
         with quiet():
             gained = relevant.thinned(few).loo_score(found.theta)[0] - score
-        if gained <= margin or not found.converged:
+        if not (gained > margin and found.converged):
             break
-        model, score = relevant, score + gained
+        model, score, alike = relevant, score + gained, prior is _ALIKE
         learned = found._replace(n_evaluations=learned.n_evaluations + found.n_evaluations)
         kernel, likelihood = relevant.at(found.theta)
         relevant = replace(relevant, kernel=kernel, likelihood=likelihood)
-    return model, learned
+    return model, learned, alike
 
 
 def _with_relevances(kernel: Kernel, n_features: int) -> Kernel:

@@ -23,7 +23,7 @@ app = typer.Typer(
 )
 out = Console()
 err = Console(stderr=True)
-COLOURS = {"better": "green", "within": "green", "worse": "red", "differs": "yellow", "": "default"}
+COLOURS = {"better": "blue", "within": "green", "worse": "red", "differs": "yellow", "": "default"}
 
 
 def fail(message: str, code: int = 1) -> typer.Exit:
@@ -56,36 +56,57 @@ def reproduce(
 
     What is finished is kept: a run that was stopped goes on where it was. 'gpclass report' makes a page of the results.
     """
-    from .experiments import NAMES, MissingDataError, get
+    from .experiments import NAMES, get
 
     if list_them or not names:
         table = Table("name", "what it shows", box=None)
+        table.columns[0].no_wrap = True
         for name in NAMES:
-            table.add_row(name, get(name).title)
+            table.add_row(name, Text(get(name).title))
         out.print(table)
         if not list_them:
             raise fail("expected the name of an experiment, or 'all'", 2)
         return
     try:
-        wanted = [get(name) for name in (NAMES if "all" in names else names)]
+        wanted = [get(name) for name in dict.fromkeys(names) if name != "all"]
+        folder.mkdir(parents=True, exist_ok=True)
     except ValueError as error:
         raise fail(str(error), 2) from None
-    failed = []
+    except OSError as error:
+        raise fail(f"expected a folder for the results, and {folder} cannot be one: {error.strerror}", 2) from None
+    everything = "all" in names
+    if everything:
+        wanted = [get(name) for name in NAMES]
+    done, left_out, failed = _run_all(wanted, "full" if full else "quick", folder, jobs, fresh)
+    if done:
+        out.print(Text(f"results are in {folder}; for a page of them: gpclass report {folder}"), soft_wrap=True)
+    if failed or not done or (left_out and not everything):
+        raise fail(f"not done: {', '.join([*left_out, *failed])}")
+
+
+def _run_all(
+    wanted: list[Experiment], size: Any, folder: Path, jobs: int | None, fresh: bool
+) -> tuple[list[str], list[str], list[str]]:
+    """Names of experiments that were done, left out for want of data, and failed: none of which stops the others."""
+    from .experiments import MissingDataError
+
+    done: list[str] = []
+    left_out: list[str] = []
+    failed: list[str] = []
     for experiment in wanted:
         try:
-            _show(_carried_out(experiment, "full" if full else "quick", folder, jobs, fresh))
+            _show(_carried_out(experiment, size, folder, jobs, fresh))
+            done.append(experiment.name)
         except MissingDataError as missing:
             err.print(Text(f"{experiment.name} is left out: {missing}"), soft_wrap=True)
-            if "all" not in names:
-                failed.append(experiment.name)
+            left_out.append(experiment.name)
         except KeyboardInterrupt:
-            raise fail("stopped; what is finished is kept, and the same command goes on from there", 130) from None
-        except Exception as error:  # one experiment that breaks must not take the others with it
-            err.print(Text(f"{experiment.name} failed: {type(error).__name__}: {error}"), soft_wrap=True)
+            again = "the same command" + (" without --fresh" if fresh else "")
+            raise fail(f"stopped; what is finished is kept, and {again} goes on from there", 130) from None
+        except Exception as error:
+            err.print(Text(f"{experiment.name} failed: {error or type(error).__name__}"), soft_wrap=True)
             failed.append(experiment.name)
-    out.print(f"results are in {folder}; for a page of them: gpclass report {folder}", soft_wrap=True)
-    if failed:
-        raise fail(f"not done: {', '.join(failed)}")
+    return done, left_out, failed
 
 
 def _carried_out(experiment: Experiment, size: Any, folder: Path, jobs: int | None, fresh: bool) -> Result:
@@ -99,7 +120,7 @@ def _carried_out(experiment: Experiment, size: Any, folder: Path, jobs: int | No
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err, transient=True, disable=not sys.stderr.isatty()) as bars:
-        bar = bars.add_task(experiment.name)
+        bar = bars.add_task(experiment.name, total=None)
         return carry_out(
             experiment, size, folder, jobs, fresh, lambda done, total: bars.update(bar, completed=done, total=total)
         )
@@ -108,13 +129,12 @@ def _carried_out(experiment: Experiment, size: Any, folder: Path, jobs: int | No
 def _show(result: Result) -> None:
     from .experiments.base import rounded
 
-    table = Table(
-        "", "", "published", "here", "", title=f"{result.name}: {result.title}", title_justify="left", box=None
-    )
+    title = Text(f"{result.name}: {result.title}")
+    table = Table("", "", "published", "here", "", title=title, title_justify="left", box=None)
     for own in result.comparisons:
         table.add_row(
-            own.row,
-            own.column,
+            Text(own.row),
+            Text(own.column),
             rounded(own.published, own.published_error),
             rounded(own.measured, own.error),
             Text(own.verdict, style=COLOURS[own.verdict]),
@@ -122,7 +142,8 @@ def _show(result: Result) -> None:
     out.print(table)
     for claim, holds in result.claims.items():
         out.print(Text(f"{'holds' if holds else 'DOES NOT HOLD'}: {claim}", style="green" if holds else "red"))
-    out.print(f"{result.seconds:.0f} seconds of computing\n")
+    earlier = f", {result.n_earlier} of {len(result.tasks)} parts from an earlier run" if result.n_earlier else ""
+    out.print(f"{result.seconds:.0f} seconds of computing{earlier}\n", highlight=False)
 
 
 @app.command()
@@ -133,8 +154,13 @@ def report(
     """Make one HTML page of all results in a folder; it needs no network and can be sent by mail."""
     from .experiments.report import write
 
+    path = page or folder / "report.html"
     try:
-        path = write(folder, page or folder / "report.html")
-    except (FileNotFoundError, ValueError) as error:
+        damaged = write(folder, path)
+    except ValueError as error:
         raise fail(str(error)) from None
-    out.print(f"wrote {path}", soft_wrap=True)
+    except OSError as error:
+        raise fail(f"the page cannot be written to {path}: {error.strerror}") from None
+    out.print(Text(f"wrote {path}"), soft_wrap=True)
+    if damaged:
+        raise fail("\n".join(damaged))

@@ -9,16 +9,21 @@ from pathlib import Path
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2024; --soft: #5b6470; --page: #fbfbfa; --card: #ffffff; --line: #dfe2e6;
-  --good: #11733a; --good-back: #e2f4e8; --bad: #a8231c; --bad-back: #fbe6e4; --link: #1a5fb4; }
+  --good: #11733a; --good-back: #e2f4e8; --bad: #a8231c; --bad-back: #fbe6e4; --link: #1a5fb4; --other: #1a4f8f;
+  --other-back: #e3edf9; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e8ea; --soft: #a3abb5; --page: #16181b; --card: #1f2226;
-  --line: #363b42; --good: #7fd6a0; --good-back: #17321f; --bad: #f2a19b; --bad-back: #3c1d1b; --link: #8ab8f5; } }
+  --line: #363b42; --good: #7fd6a0; --good-back: #17321f; --bad: #f2a19b; --bad-back: #3c1d1b; --link: #8ab8f5;
+  --other: #9cc4f7; --other-back: #182b43; } }
 * { box-sizing: border-box; }
-html { -webkit-text-size-adjust: 100%; scroll-behavior: smooth; }
+html { -webkit-text-size-adjust: 100%; }
+@media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth; } }
 body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
 main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0.5rem 0; }
-h2 { font-size: 1.3rem; margin: 2.5rem 0 0.6rem; }
-h3 { font-size: 1.1rem; margin: 0 0 0.4rem; }
+h2 { font-size: 1.25rem; line-height: 1.3; margin: 0.2rem 0 0.6rem; }
+h3 { font-size: 1rem; margin: 0.8rem 0 0.2rem; }
+h2 .plain { font-size: 0.9rem; font-weight: normal; }
+h3 .soft { font-weight: normal; }
 a { color: var(--link); }
 nav ul { list-style: none; margin: 0.3rem 0 1rem; padding: 0; }
 nav li { margin: 0.2rem 0; }
@@ -31,9 +36,10 @@ th, td { text-align: left; padding: 0.25rem 0.7rem 0.25rem 0; border-bottom: 1px
 td.number { text-align: right; white-space: nowrap; }
 th.number { text-align: right; }
 .good { color: var(--good); background: var(--good-back); border-radius: 4px; padding: 0 0.35rem; }
+.other { color: var(--other); background: var(--other-back); border-radius: 4px; padding: 0 0.35rem; }
 .bad { color: var(--bad); background: var(--bad-back); border-radius: 4px; padding: 0 0.35rem; }
 .plain { background: color-mix(in srgb, var(--ink) 8%, transparent); border-radius: 4px; padding: 0 0.35rem; }
-.good, .bad, .plain { white-space: nowrap; }
+.good, .other, .bad, .plain { white-space: nowrap; }
 ul.claims { list-style: none; padding: 0; margin: 0.6rem 0; }
 ul.claims li { margin: 0.25rem 0; }
 figure { margin: 1rem 0; }
@@ -43,7 +49,7 @@ td .soft { font-size: 0.9em; }
   section { padding: 0.8rem 0.6rem; }
   table { font-size: 0.8rem; }
   th, td { padding-right: 0.35rem; }
-  td.number, td .good, td .bad, td .plain { white-space: normal; }
+  td.number, td .good, td .other, td .bad, td .plain { white-space: normal; }
 }
 summary { cursor: pointer; color: var(--soft); }
 """
@@ -62,23 +68,23 @@ def page(title: str, body: Iterable[str]) -> str:
 
 
 def mark(text: str, kind: str) -> str:
-    """A word on a coloured ground: kind is "good", "bad" or "plain"."""
+    """A word on a coloured ground: kind is "good", "other", "bad" or "plain"."""
     return f'<span class="{kind}">{escape(text)}</span>'
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+def table(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
     """Cells are HTML already; columns in ``numbers`` stand at the right. Wide tables scroll by themselves."""
 
     def cells(kind: str, row: Sequence[str]) -> str:
         return "".join(
-            f"<{kind}{' class=number' if i in numbers else ''}>{cell}</{kind}>" for i, cell in enumerate(row)
+            f"<{kind}{' class=number' if i in numbers else ''}>{cell}</{kind.split()[0]}>" for i, cell in enumerate(row)
         )
 
-    lines = [
-        f"<tr>{cells('th', [escape(head) for head in heads])}</tr>",
-        *(f"<tr>{cells('td', row)}</tr>" for row in rows),
-    ]
-    return f'<div class="scroll"><table>{"".join(lines)}</table></div>'
+    head = f"<thead><tr>{cells('th scope=col', [escape(own) for own in heads])}</tr></thead>"
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    # A region that scrolls must be reached by the keyboard.
+    start = f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">'
+    return f"{start}<table>{head}<tbody>{body}</tbody></table></div>"
 
 
 def picture(path: Path, description: str) -> str:

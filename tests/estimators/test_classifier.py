@@ -1,6 +1,7 @@
 """GPClassifier as its users meet it."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,11 @@ from sklearn.preprocessing import StandardScaler
 from gpclass import GPClassifier, _arviz, _estimator, posteriors
 from gpclass._classifying import LIKELIHOODS, best_engine
 from gpclass.datasets import make_rings
-from gpclass.hyper import Evidence
+from gpclass.hyper import Evidence, Importance
 from gpclass.inference import EP, VB, Gibbs, Laplace
 from gpclass.kernels import RBF, Linear, PerClass, Polynomial, Precomputed, View, White
 from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit
+from gpclass.metrics import mean_log_probability
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +238,17 @@ def test_default_kernel_finds_relevant_inputs_when_it_pays(iris):
     X = rng.normal(size=(80, 4))
     plain = GPClassifier().fit(X, (X.sum(axis=1) > 0).astype(int))
     assert np.ndim(plain.kernel_.params["length_scale"]) == 0
+
+
+@pytest.mark.parametrize("hyper", ["evidence", Importance(n_draws=60)], ids=["optimum", "sampled"])
+def test_default_kernel_switches_irrelevant_inputs_off(hyper):
+    # With the prior that length-scales are alike, the ratio is 17 and the mean log probability -0.24.
+    X, y = make_rings(100 + 500, random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 60 draws are few
+        model = GPClassifier(hyper=hyper, random_state=0).fit(X[:100], y[:100])
+    assert model.relevance_[:2].min() > 100 * model.relevance_[2:].max()
+    assert mean_log_probability(y[100:], model.predict_proba(X[100:]), model.classes_) > -0.15
 
 
 def test_works_with_the_rest_of_sklearn(iris):

@@ -8,9 +8,35 @@ import pytest
 from typer.testing import CliRunner
 
 from gpclass.cli import app
-from gpclass.experiments import NAMES
+from gpclass.experiments import NAMES, Comparison, Experiment, reproduce
 
 command = CliRunner()
+
+
+def every_verdict(_):
+    """Comparisons of all kinds, with names that are long and names that are no HTML."""
+    return [
+        Comparison("<b>bold</b> & a row with a name of some length, parameters as published", "log likelihood", *own)
+        for own in (
+            (-72.27, 1.0, -72.5, 1.0, "higher"),
+            (-50.0, 1.0, -72.5, 1.0, "higher"),
+            (-90.0, 1.0, -72.5, 1.0, "higher"),
+            (-90.0, 1.0, -72.5, 1.0, None),
+            (-90.0, 1.0),
+            (None, None, -72.5),
+        )
+    ]
+
+
+MADE_UP = Experiment(
+    "gr06-table1",
+    "A made-up <i>table</i>",
+    "Nothing was <u>run</u>.",
+    lambda size: [{"seed": 0}],
+    lambda seed: [{"x": seed}],
+    every_verdict,
+    lambda _: {"Something <s>holds</s>": True, "Something does not": False},
+)
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +46,7 @@ def results(tmp_path_factory):
     ran = command.invoke(app, ["reproduce", "g06-sinc", "cc05-figure1", "--out", str(folder), "--jobs", "1"])
     assert ran.exit_code == 0, ran.output
     assert "holds" in ran.output
+    reproduce(MADE_UP, "full", folder, n_jobs=1)
     return folder
 
 
@@ -61,6 +88,42 @@ def test_a_report_needs_results(tmp_path):
     assert command.invoke(app, ["report", str(tmp_path / "nowhere")]).exit_code == 1
 
 
+def test_damaged_results_are_named_and_the_others_shown(results, tmp_path):
+    shutil.copytree(results, tmp_path / "copy")
+    broken = tmp_path / "copy" / "g06-sinc" / "quick" / "result.json"
+    broken.write_text(broken.read_text()[:100])
+    made = command.invoke(app, ["report", str(tmp_path / "copy"), "--out", str(tmp_path / "new" / "page.html")])
+    assert made.exit_code == 1
+    assert "g06-sinc" in made.output
+    assert "gr06-table1" in (tmp_path / "new" / "page.html").read_text()
+
+
+def test_places_that_cannot_be_written_are_named(results, tmp_path):
+    (tmp_path / "file").write_text("")
+    run = command.invoke(app, ["reproduce", "g06-sinc", "--out", str(tmp_path / "file")])
+    assert run.exit_code == 2
+    assert "cannot be one" in run.output
+    page = command.invoke(app, ["report", str(results), "--out", str(tmp_path)])
+    assert page.exit_code == 1
+    assert "cannot be written" in page.output
+
+
+def test_brackets_in_a_path_are_no_markup(tmp_path):
+    ran = command.invoke(app, ["reproduce", "cc05-figure1", "--out", str(tmp_path / "o[/b]"), "--jobs", "1"])
+    assert ran.exit_code == 0, ran.output
+    assert "o[/b]" in ran.output
+
+
+def test_a_stopped_run_says_how_to_go_on(tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpclass.cli._carried_out", stop)
+    stopped = command.invoke(app, ["reproduce", "g06-sinc", "--out", str(tmp_path)])
+    assert stopped.exit_code == 130
+    assert "the same command goes on" in stopped.output
+
+
 def test_figures_are_kept_as_png_and_svg(results):
     pictures = sorted(path.suffix for path in (results / "g06-sinc" / "quick").glob("*.[ps][nv]g"))
     assert pictures
@@ -73,6 +136,9 @@ def test_the_page_is_one_file(report):
     assert "https://" not in text
     assert "<script" not in text
     assert text.count("data:image/png;base64,") >= 2
+    assert "&lt;b&gt;bold&lt;/b&gt; &amp; a row" in text
+    assert "<b>bold" not in text
+    assert "<s>holds" not in text
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +165,10 @@ def test_the_page_in_a_browser(browser, report, width, scheme):
     assert said == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # Tables could scroll by themselves, but need not.
+    assert page.evaluate("[...document.querySelectorAll('.scroll')].every(s => s.scrollWidth <= s.clientWidth)")
+    for verdict in ("within", "better", "worse", "differs"):
+        assert page.locator("td .good, td .other, td .bad", has_text=verdict).count() == 1
     images = page.evaluate("[...document.images].map(i => i.complete && i.naturalWidth > 100)")
     assert images
     assert all(images)
@@ -106,7 +176,7 @@ def test_the_page_in_a_browser(browser, report, width, scheme):
     assert targets
     assert all(target.startswith("#") and page.query_selector(f'[id="{target[1:]}"]') for target in targets)
     page.click("nav a")
-    assert page.evaluate("location.hash") == "#cc05-figure1"
+    assert page.evaluate("location.hash") == "#gr06-table1"
     dark = sum(map(int, page.evaluate("getComputedStyle(document.body).backgroundColor").strip("rgb()").split(",")))
     assert dark < 200 if scheme == "dark" else dark > 600
     page.close()

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from gpclass.experiments import NAMES, Comparison, Experiment, MissingDataError, Records, data, get, reproduce
+from gpclass.experiments import (
+    NAMES,
+    Comparison,
+    Experiment,
+    MissingDataError,
+    Records,
+    TaskError,
+    data,
+    get,
+    reproduce,
+)
 from gpclass.experiments.base import binomial_error, rounded
 
 calls = []
@@ -54,11 +63,12 @@ def test_finished_tasks_are_not_repeated(tmp_path):
     again = reproduce(experiment(), "full", tmp_path, n_jobs=1)
     assert calls == [0, 1, 2, 3, 2]
     assert again.comparisons == first.comparisons
+    assert (first.n_earlier, again.n_earlier) == (0, 3)
     reproduce(experiment(), "full", tmp_path, n_jobs=1, fresh=True)
     assert calls[5:] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("damage", ["", "{", '{"task": {"seed": 0, "rows": 4}}', "version"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"task": {"seed": 0, "rows": 4}}', "version"])
 def test_what_does_not_fit_is_computed_again(tmp_path, damage):
     reproduce(experiment(), "quick", tmp_path, n_jobs=1)
     path = tmp_path / "made-up" / "quick" / "tasks" / "seed-0_rows-3.json"
@@ -75,10 +85,49 @@ def test_an_experiment_that_breaks_keeps_what_is_done(tmp_path):
             raise RuntimeError("no more rows")
         yield from run(seed, rows)
 
-    with pytest.raises(RuntimeError, match="no more rows"):
-        reproduce(experiment(run=breaks), "quick", tmp_path, n_jobs=1)
-    reproduce(experiment(), "quick", tmp_path, n_jobs=1)
-    assert calls == [0, 1]
+    with pytest.raises(TaskError, match=r"1 of 4 parts of made-up failed \(RuntimeError: no more rows\)"):
+        reproduce(experiment(run=breaks), "full", tmp_path, n_jobs=1)
+    assert calls == [0, 2, 3]
+    assert "'seed': 1" in (tmp_path / "made-up" / "full" / "errors.txt").read_text()
+    reproduce(experiment(), "full", tmp_path, n_jobs=1)
+    assert calls == [0, 2, 3, 1]
+    assert not (tmp_path / "made-up" / "full" / "errors.txt").exists()
+
+
+def test_what_is_no_number_is_neither_good_nor_bad(tmp_path):
+    def undefined(seed, rows):
+        yield {"error": float("nan")}
+
+    def told(records):
+        return [Comparison("all", "error", records[0]["error"], 0.1, 1.5, 0.1, "lower")]
+
+    result = reproduce(experiment(run=undefined, compare=told, claims=lambda _: {}), "quick", tmp_path, n_jobs=1)
+    assert [own.verdict for own in result.comparisons] == [""]
+    assert "NaN" not in (tmp_path / "made-up" / "quick" / "result.json").read_text()
+    for measured, error in ((float("nan"), 0.1), (1.0, float("nan")), (1.0, None)):
+        assert Comparison("", "", measured, error, 1.5, 0.1, "lower").verdict == ""
+
+
+def test_warnings_are_counted(tmp_path):
+    def warns(seed, rows):
+        warnings.warn("slow", UserWarning, stacklevel=1)
+        yield from run(seed, rows)
+
+    assert reproduce(experiment(run=warns), "quick", tmp_path, n_jobs=1).warnings == {"UserWarning": 2}
+
+
+def test_wrong_arguments_are_refused_before_any_work(tmp_path):
+    with pytest.raises(ValueError, match="expected a size among tiny, quick, full, got 'ful'"):
+        reproduce(experiment(), "ful", tmp_path)
+    with pytest.raises(ValueError, match="at least one process, got 0"):
+        reproduce(experiment(), "quick", tmp_path, n_jobs=0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_processes_side_by_side_give_what_one_gives(tmp_path):
+    alone, together = (reproduce(get("cc05-figure1"), "tiny", tmp_path / str(n), n_jobs=n) for n in (1, 2))
+    assert alone.comparisons == together.comparisons
+    assert alone.claims == together.claims
 
 
 def test_results_are_tidy_and_say_how_they_came_about(tmp_path):
@@ -90,7 +139,7 @@ def test_results_are_tidy_and_say_how_they_came_about(tmp_path):
     assert rows == [{"seed": "0", "rows": "3", "error": "1.0"}, {"seed": "1", "rows": "3", "error": "2.0"}]
     stored = json.loads((tmp_path / "made-up" / "quick" / "result.json").read_text())
     assert stored["tasks"] == tasks("quick")
-    assert stored["versions"]["numpy"] == np.__version__
+    assert [maker["numpy"] for maker in stored["makers"]] == [np.__version__]
     assert stored["claims"] == {"errors are small": True}
     assert not list(tmp_path.rglob("*.part"))
 
@@ -109,12 +158,12 @@ def test_a_killed_run_loses_only_the_task_in_hand(tmp_path):
         "if __name__ == '__main__':\n"
         "    reproduce(Experiment('slow-one', '', '', tasks, run, none, claims), 'quick', 'out', n_jobs=1)\n"
     )
-    process = subprocess.Popen([sys.executable, str(script)], cwd=tmp_path)
+    process = subprocess.Popen([sys.executable, script.name], cwd=tmp_path)
     folder = tmp_path / "out" / "slow-one" / "quick" / "tasks"
     deadline = time.monotonic() + 60.0
     while len(list(folder.glob("*.json"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
     process.wait()
     assert sorted(path.name for path in folder.glob("*.json")) == ["seed-0.json", "seed-1.json"]
 
@@ -159,6 +208,7 @@ def test_records_are_picked_by_their_values():
     assert records.distinct("a") == [1, 2]
     assert records.where(a=1).sd("b") == pytest.approx(np.sqrt(8.0))
     assert records.where(a=1).standard_error("b") == pytest.approx(2.0)
+    assert records.where(a=2).standard_error("b") is None
 
 
 @pytest.fixture
@@ -184,6 +234,12 @@ def test_data_come_from_the_folder_that_was_named(empty_folder):
     np.testing.assert_array_equal(X[:, 0], [1.0, 1.0, 3.0])
     np.testing.assert_array_equal(y, [0, 1, 1])
     assert [len(part) for part in data.halves("thing")] == [2, 2, 1, 1]
+
+
+def test_a_damaged_file_of_data_is_named(empty_folder):
+    (empty_folder / "usps.npz").write_bytes(b"PK no zip at all")
+    with pytest.raises(MissingDataError, match=r"usps\.npz cannot be read"):
+        data.load("usps")
 
 
 def test_openml_is_asked_where_the_folder_has_nothing(empty_folder, monkeypatch):

@@ -11,7 +11,7 @@ from importlib import import_module
 
 from .base import Comparison, Experiment, Records
 from .data import MissingDataError
-from .runner import Result, reproduce
+from .runner import Result, TaskError, reproduce
 
 #: In the order of the papers. GR06 Girolami & Rogers 2006, LPJ05 Lawrence, Platt & Jordan 2005, CC05 Cseke & Csató
 #: 2005, G06 Girolami 2006 (slides), WB98 Williams & Barber 1998.
@@ -32,4 +32,14 @@ def get(name: str) -> Experiment:
     return import_module(f".{name.replace('-', '_')}", __name__).EXPERIMENT
 
 
-__all__ = ["NAMES", "Comparison", "Experiment", "MissingDataError", "Records", "Result", "get", "reproduce"]
+__all__ = [
+    "NAMES",
+    "Comparison",
+    "Experiment",
+    "MissingDataError",
+    "Records",
+    "Result",
+    "TaskError",
+    "get",
+    "reproduce",
+]

@@ -33,8 +33,9 @@ class Records(list[dict[str, Any]]):
     def sd(self, name: str) -> float:
         return float(np.std(self.values(name), ddof=1)) if len(self) > 1 else 0.0
 
-    def standard_error(self, name: str) -> float:
-        return self.sd(name) / float(np.sqrt(len(self)))
+    def standard_error(self, name: str) -> float | None:
+        """Of the mean; None of a single row, which has no spread."""
+        return self.sd(name) / float(np.sqrt(len(self))) if len(self) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Comparison:
 
     row: str
     column: str
-    measured: float
+    #: None where it is not a number.
+    measured: float | None
     error: float | None = None
     published: float | None = None
     published_error: float | None = None
@@ -55,10 +57,12 @@ class Comparison:
 
     @property
     def verdict(self) -> Literal["", "within", "better", "worse", "differs"]:
-        """Where ours lies: within two combined standard errors of the published number, or on which side of it."""
-        if self.published is None:
+        """Where ours lies: within two combined standard errors of the published number, or on which side of it; nothing
+        where there is no published number, or ours has no error to judge by."""
+        ours = (self.measured, self.error)
+        if self.published is None or any(value is None or not np.isfinite(value) for value in ours):
             return ""
-        difference = self.measured - self.published
+        difference = self.measured - self.published  # type: ignore[operator]
         if abs(difference) <= 2.0 * self.combined_error:
             return "within"
         if self.better is None:
@@ -68,7 +72,7 @@ class Comparison:
 
 def rounded(value: float | None, error: float | None) -> str:
     """A number with as many digits as its error deserves, and the error."""
-    if value is None:
+    if value is None or not np.isfinite(value):
         return ""
     if not error or not np.isfinite(error) or error < 5e-5:
         return f"{value:.4g}"
@@ -86,7 +90,8 @@ class Experiment:
     """A table or figure of a paper.
 
     ``tasks(size)`` lists the arguments of ``run``, which gives records; ``compare`` and ``claims`` read all records,
-    and ``draw`` makes figures of them by name. ``claims`` are what the paper says in words, each true or not here.
+    and ``draw`` makes figures of them by name. ``claims`` are what the paper says in words, each true or not here;
+    those that begin with "Ours:" it does not say.
     """
 
     name: str

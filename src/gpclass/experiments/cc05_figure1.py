@@ -65,10 +65,7 @@ def claims(records: Records) -> dict[str, bool]:
         "A large scale parameter over-fits: always nearer to the rows than the smooth fit, further from the truth": (
             smaller("distance_from_rows", rough, smooth) and smaller("distance_from_truth", smooth, rough)
         ),
-        "The evidence always prefers the smooth fit": smaller("log_evidence", rough, smooth),
-        "The posterior variance is nowhere above the prior variance": bool(
-            np.all(records.values("largest_sd") ** 2 <= OFFSET + AMPLITUDE)
-        ),
+        "Ours: the evidence always prefers the smooth fit": smaller("log_evidence", rough, smooth),
     }
 
 
@@ -100,11 +97,11 @@ def draw(records: Records) -> dict[str, Any]:
 EXPERIMENT = Experiment(
     "cc05-figure1",
     "Over-fitting and smooth fitting of noisy sinc data",
-    "100 rows at random in [-8, 8] with noise of variance 0.1: the paper prints neither, these are those of G06. "
-    "Kernel b + a exp(-v (x - x')^2 / 2) with b = 0.1 and a = 1, exact inference with the true noise. Scale "
-    "parameters v = 1 for the smooth fit and v = 100 for over-fitting, neither printed; eleven from 0.01 to 1000 for "
-    "the curve of distances. 100 draws of the data (quick: 20) where the paper shows one. The paper prints no "
-    "numbers.",
+    "100 rows with noise of variance 0.1: the paper prints neither, these are those of G06. They are uniform in [-8, "
+    "8], which is our choice, as neither paper prints a range for the regression. Kernel b + a exp(-v (x - x')^2 / 2) "
+    "with b = 0.1 and a = 1, exact inference with the true noise. Scale parameters v = 1 for the smooth fit and v = "
+    "100 for over-fitting, neither printed; eleven from 0.01 to 1000 for the curve of distances. 100 draws of the "
+    "data (quick: 20) where the paper shows one. The paper prints no numbers.",
     tasks,
     run,
     compare,

@@ -7,9 +7,11 @@ hold ``X`` and ``y``, or ``X_train``, ``y_train``, ``X_test`` and ``y_test`` whe
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from sklearn.datasets import fetch_openml, load_iris, load_wine
@@ -28,6 +30,10 @@ OPENML = {
 }
 
 
+#: Seconds to wait for an answer of OpenML.
+_PATIENCE = 30.0
+
+
 class MissingDataError(LookupError):
     """A data set that is neither on this machine nor to be fetched; the message says how to get it."""
 
@@ -35,12 +41,10 @@ class MissingDataError(LookupError):
 def folder() -> Path:
     """Where files are looked for."""
     chosen = os.environ.get("GPCLASS_DATA")
-    return Path(chosen) if chosen else Path(__file__).resolve().parents[4] / "shared" / "data"
-
-
-def check(name: str) -> None:
-    """Raise ``MissingDataError`` unless ``load(name)`` works."""
-    load(name)
+    if chosen:
+        return Path(chosen)
+    above = Path(__file__).resolve().parents
+    return (above[4] if len(above) > 4 else Path.cwd()) / "shared" / "data"
 
 
 @lru_cache(maxsize=4)
@@ -51,8 +55,11 @@ def load(name: str) -> Arrays:
         return {"X": X, "y": y}
     path = folder() / f"{name}.npz"
     if path.is_file():
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = {key: stored[key] for key in stored.files}
+        except (OSError, ValueError, BadZipFile) as error:
+            raise MissingDataError(f"expected a file of NumPy arrays, and {path} cannot be read: {error}") from error
         return {key: value.astype(float) if key.startswith("X") else value for key, value in arrays.items()}
     if name in OPENML:
         return _fetch(name)
@@ -74,14 +81,16 @@ def halves(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     arrays = load(name)
     if "X_train" not in arrays:
         raise MissingDataError(
-            f"the customary split of {name!r} is not on OpenML: put {name}.npz with X_train, y_train, X_test and "
-            f"y_test into {folder()}, or name its folder in GPCLASS_DATA"
+            f"the customary split of {name!r} is missing: put {name}.npz with X_train, y_train, X_test and y_test into "
+            f"{folder()}, or name its folder in GPCLASS_DATA (OpenML does not have it)"
         )
     return arrays["X_train"], arrays["y_train"], arrays["X_test"], arrays["y_test"]
 
 
 def _fetch(name: str) -> Arrays:
     number, *expected = OPENML[name]
+    patience = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_PATIENCE)  # a silent network is as good as none
     try:
         found = fetch_openml(data_id=number, as_frame=False, parser="liac-arff", n_retries=1)
     except Exception as error:  # whatever the network has to say
@@ -89,6 +98,8 @@ def _fetch(name: str) -> Arrays:
             f"the data set {name!r} is neither in {folder()} (GPCLASS_DATA names another folder) nor to be fetched "
             f"from OpenML, number {number}: {error}"
         ) from error
+    finally:
+        socket.setdefaulttimeout(patience)
     X, y = np.asarray(found.data, dtype=float), np.asarray(found.target)
     shape = [*X.shape, len(np.unique(y))]
     if shape != expected:

@@ -88,10 +88,10 @@ def compare(records: Records) -> list[Comparison]:
                 row,
                 "correct %",
                 right,
+                # The same test rows: chance enters by the count, and once.
                 binomial_error(right, n_test),
                 theirs,
-                theirs and binomial_error(theirs, n_test),
-                "higher",
+                better="higher",
             ),
             Comparison(row, "log probability a row", own["log_probability"], better="higher"),
         ]
@@ -101,30 +101,31 @@ def compare(records: Records) -> list[Comparison]:
 
 
 def claims(records: Records) -> dict[str, bool]:
-    joint = records.where(method=LEARNED)
-
-    def alone(views: str) -> Records:
-        return Records(row for row in records.where(views=views, part="apart") if row["method"] not in (SUM, PRODUCT))
-
-    return {
-        "The view of noise gets the smallest weight": all(
-            own["views_in_order"][int(np.argmin(own["shares"]))] == NOISE for own in joint
-        ),
-        "The learned combination is right more often than every single view, of six and of twelve": all(
-            own["error"] < alone(own["views"]).values("error").min() for own in joint
-        ),
-        "The learned combination of Ding & Dubchak's views is right more often than every single one": all(
-            own["error"] < alone("six").values("error").min() for own in joint.where(views="six")
-        ),
-        "The learned combination has a higher log probability than every single view": all(
-            own["log_probability"] > alone(own["views"]).values("log_probability").max() for own in joint
-        ),
-        "The learned combination has a higher log probability than the sum and the product rule": all(
-            own["log_probability"] > records.where(views=own["views"], method=rule).mean("log_probability")
-            for own in joint
-            for rule in (SUM, PRODUCT)
-        ),
-    }
+    found: dict[str, bool] = {}
+    for own in records.where(method=LEARNED):
+        views = own["views"]
+        others = records.where(views=views, part="apart")
+        rules = Records(row for row in others if row["method"] in (SUM, PRODUCT))
+        alone = Records(row for row in others if row["method"] not in (SUM, PRODUCT))
+        # Of the rules the slides have words, of single views and of noise pictures; of twelve views they have nothing.
+        the = "The" if views == "six" else "Ours: the"
+        found |= {
+            f"Ours: noise gets the smallest weight beside {views} views": (
+                own["views_in_order"][int(np.argmin(own["shares"]))] == NOISE
+            ),
+            f"Ours: the learned combination of {views} views is right more often than every single one": bool(
+                own["error"] < alone.values("error").min()
+            ),
+            f"Ours: the learned combination of {views} views has a higher log probability than every single one": bool(
+                own["log_probability"] > alone.values("log_probability").max()
+            ),
+            f"{the} learned combination of {views} views makes no more errors than the sum and the product rule": bool(
+                own["error"] <= rules.values("error").min()
+            ),
+            f"{the} learned combination of {views} views has a higher log probability than the sum and the product "
+            "rule": bool(own["log_probability"] > rules.values("log_probability").max()),
+        }
+    return found
 
 
 def draw(records: Records) -> dict[str, Any]:
@@ -152,11 +153,15 @@ EXPERIMENT = Experiment(
     "Folds of proteins from several sources: views alone, rules, and learned weights",
     "The customary split without the four proteins that have no sequence, 311 and 383 rows where Ding & Dubchak have "
     "313 and 385; 27 folds (quick: the 8 with most training rows). Six views of Ding & Dubchak and one of 20 standard "
-    "normal columns; then six more views, of which alignment scores are taken in logarithms. Columns standardised on "
-    "the training rows. Views alone have an RBF with an amplitude and a length-scale of its own; the sum and the "
-    "product rule combine them. The joint model has in each view an RBF as wide as the median distance of its rows "
-    "and learns the weights by the evidence, where the slides average over draws. Expectation propagation throughout: "
-    "with 27 classes variational Bayes learns too small an amplitude. Errors are those of counts.",
+    "normal columns, a number that is ours; then six more views, of which alignment scores are taken in logarithms. "
+    "Columns standardised on the training rows. Views alone have an RBF with an amplitude and a length-scale of its "
+    "own; the sum and the product rule combine them. The joint model has in each view an RBF as wide as the median "
+    "distance of its rows and learns the weights by the evidence, where the slides have Gram matrices of RBFs and of "
+    "inner products, a Dirichlet prior on the weights, and an average over draws. Expectation propagation throughout: "
+    "with 27 classes variational Bayes learns too small an amplitude. All models are calibrated by leave-one-out. Of "
+    "the published numbers none is of a Gaussian process: 43.5 % are votes of support vector machines, beside our sum "
+    "rule, 56.5 % combinations chosen by hand, beside our six views, and 62 % another study, beside our twelve. Their "
+    "test rows are ours but for two, so the error of counting on them enters once.",
     tasks,
     run,
     compare,

@@ -78,14 +78,14 @@ def claims(records: Records) -> dict[str, bool]:
     wide, narrow = (records.where(what="posterior", phi=phi) for phi in PHI)
     return {
         "The larger phi, the more often draws from the prior change sign": bool(np.all(np.diff(turns) > 0.0)),
-        "The band of two standard deviations holds at least 90 per cent of the true function": min(
+        "Ours: the band of two standard deviations holds at least 90 per cent of the true function": min(
             wide.mean("coverage"), narrow.mean("coverage")
         )
         >= 90.0,
-        "The evidence prefers the wide kernel, phi = 1, for every draw of the data": bool(
+        "Ours: the evidence prefers the wide kernel, phi = 1, for every draw of the data": bool(
             np.all(wide.values("log_evidence") > narrow.values("log_evidence"))
         ),
-        "The wide kernel leaves a narrower band, and its mean is nearer to the true function": (
+        "Ours: the wide kernel leaves a narrower band, and its mean is nearer to the true function": (
             wide.mean("width") < narrow.mean("width")
             and wide.mean("distance_from_truth") < narrow.mean("distance_from_truth")
         ),

@@ -37,13 +37,13 @@ def claims(records: Records) -> dict[str, bool]:
 EXPERIMENT = Experiment(
     "g06-wine",
     "Predictive likelihood over kernel parameters, wine",
-    "One random split of wine, 60 % of the rows to learn from, inputs standardised on them. Kernel s exp(-phi |x - "
-    "x'|^2) over a 21 x 21 grid (quick: 7 x 7) with log s from -1 to 5, the range of GR06, and log phi from -7 to -1: "
-    "the slides print no ranges, and beyond these two wines at random are hardly related at all. Gibbs: one chain, "
-    "2000 sweeps thrown away, every tenth of the next 1000 kept (quick: 500 and 500), each draw's latent Gaussian "
-    "integrated out; variational Bayes and EP have the same multinomial probit, Laplace the softmax. EP is not in the "
-    "slides. They print contours and no numbers; distances are mean absolute differences from the sampler, in nats "
-    "over the test set.",
+    "One random split of wine, 60 % of the rows to learn from as in GR06, inputs standardised on them. Kernel s "
+    "exp(-phi |x - x'|^2) over a 21 x 21 grid (quick: 7 x 7) with log s from -1 to 5, the range of GR06, and log phi "
+    "from -7 to -1: the slides print no ranges, and beyond these two wines at random are hardly related at all. "
+    "Gibbs: one chain, 2000 sweeps thrown away and 1000 made as in GR06, of which every tenth is kept (quick: 500 and "
+    "500), each draw's latent Gaussian integrated out; variational Bayes and EP have the same multinomial probit, "
+    "Laplace the softmax. EP is not in the slides. They print contours and no numbers; distances are mean absolute "
+    "differences from the sampler, in nats over the test set.",
     tasks,
     run,
     compare,

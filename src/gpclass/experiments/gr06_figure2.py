@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from .. import GPClassifier
 from ..datasets import make_rings
 from ..hyper import Evidence, Importance
+from ..hyper.results import Learned
 from ..kernels import RBF
 from .base import Comparison, Experiment, Records, Size, Task, binomial_error
 from .figures import COLOURS, panels
@@ -61,13 +62,21 @@ def run(method: str, seed: int, n_rows: int, n_test: int, n_draws: int, n_iterat
         kernel = start if method == SAMPLED else 100.0 * start
         hyper = Evidence(max_rows=None) if method == OPTIMUM else Importance(n_draws=n_draws)
         model = GPClassifier(kernel, hyper=hyper, random_state=seed).fit(X, y)
-        phi = 0.5 * model.relevance_
+        phi = 0.5 * model.relevance_ if method == OPTIMUM else mean_phi(model.hyper_)
         found = {"accuracy": 100.0 * model.score(X_test, y_test)}
         if method != OPTIMUM:
             found["n_effective"] = model.hyper_.samples.n_effective
     svm = SVC(C=SVM_PENALTY, gamma=1.0).fit(X * np.sqrt(phi), y)
     svm_accuracy = 100.0 * svm.score(X_test * np.sqrt(phi), y_test)
     yield {**found, "phi": phi.tolist(), "svm_accuracy": svm_accuracy}
+
+
+def mean_phi(learned: Learned) -> np.ndarray:
+    """Posterior mean of phi = exp(-2 log l) / 2 over weighted draws, whatever else was sampled."""
+    samples = learned.samples
+    assert samples is not None
+    scales = [name.split("[")[0].endswith("length_scale") for name in learned.theta_names]
+    return samples.flat_weights @ (0.5 * np.exp(-2.0 * samples.flat[:, scales]))
 
 
 def compare(records: Records) -> list[Comparison]:
@@ -107,19 +116,18 @@ def claims(records: Records) -> dict[str, bool]:
     good = Records(row for method in (SAMPLED, SAMPLED_ALL, OPTIMUM) for row in records.where(method=method))
     follows = [np.corrcoef(row["bounds"], row["accuracies"])[0, 1] for row in mended]
     return {
-        "With the printed weights one draw takes nearly all the weight, and no run finds the two relevant inputs": bool(
-            np.all(printed.values("n_effective") < 2.0) and not any(finds_relevant(row) for row in printed)
-        ),
-        "With the printed weights predictions end near chance: less than half of them are right in every run": bool(
+        "Ours: with the printed weights one draw takes nearly all the weight, and no run finds the two relevant "
+        "inputs": bool(np.all(printed.values("n_effective") < 2.0) and not any(finds_relevant(row) for row in printed)),
+        "Ours: with the printed weights predictions end near chance, less than half of them right in every run": bool(
             np.all(printed.values("accuracy") < 50.0)
         ),
-        "With the latent functions integrated out the bound rises, and the accuracy with it": bool(
+        "Ours: with the latent functions integrated out the bound rises, and the accuracy with it": bool(
             all(row["bounds"][-1] > row["bounds"][0] for row in mended) and np.median(follows) > 0.7
         ),
-        "With the latent functions integrated out most runs switch off all eight irrelevant inputs": bool(
+        "Ours: with the latent functions integrated out most runs switch off all eight irrelevant inputs": bool(
             np.mean([finds_relevant(row) for row in mended]) > 0.5
         ),
-        "Importance sampling near the optimum, and the evidence, find both relevant inputs in every run": all(
+        "Ours: importance sampling near the optimum, and the evidence, find both relevant inputs in every run": all(
             finds_relevant(row) for row in good
         ),
         "A support vector machine with the relevances learned is as accurate, within one per cent of the rows": abs(
@@ -161,11 +169,14 @@ EXPERIMENT = Experiment(
     "has one draw. 50 iterations of 500 draws of the relevances (quick: 25 of 200), phi = 1 and random means to begin "
     "with, one update of the means in each iteration, by quadrature instead of 1000 draws of u. The loop runs twice: "
     "with the weights N(m | 0, C) that are printed, under which one draw takes all the weight, and with the latent "
-    "functions integrated out, N(y | 0, I + C). Beside it the library's own importance sampling (evidence times prior "
-    "as weights, proposals adapted, as many draws in all as one iteration has), with unit amplitude as in the paper "
-    "and with the amplitude sampled, and the most probable relevances with a learned amplitude. The SVM votes over "
-    "pairs of classes, C = 10, where the paper has a DAG. The bound goes without the surplus of log 2 pi of the "
-    "printed one. Published accuracies are given the error of a count of 4620, ours that of the mean over draws.",
+    "functions integrated out, N(y | 0, I + C). C is nearly singular, so most of the printed weights cannot be "
+    "computed without a jitter: each C gets the smallest of 0, 1e-12, 1e-11 and so on to 1e-6 of its diagonal with "
+    "which it factorises, and a draw for which none does has no weight. The outcome depends on this jitter. Beside "
+    "the loop the library's own importance sampling (evidence times prior as weights, proposals adapted, as many "
+    "draws in all as one iteration has), with unit amplitude as in the paper and with the amplitude sampled, whose "
+    "phi is its posterior mean, and the most probable relevances with a learned amplitude. The SVM votes over pairs "
+    "of classes, C = 10, where the paper has a DAG. The bound goes without the surplus of log 2 pi of the printed "
+    "one. Published accuracies are given the error of a count of 4620, ours that of the mean over draws.",
     tasks,
     run,
     compare,

@@ -32,11 +32,11 @@ EXPERIMENT = Experiment(
     "Toy data of two rings around a blob, the outer ring and the blob merged into one class; one draw of 100 rows to "
     "learn from and 240 to test on, sizes that are not printed. Only the two inputs that matter are used: with the "
     "eight irrelevant ones a kernel of one scale for all inputs is at chance level over the whole printed range of "
-    "phi. Kernel s exp(-phi |x - x'|^2) with log s and log phi from -1 to 5 in steps of a quarter (quick: of 1). "
-    "Gibbs: one chain, 2000 sweeps thrown away, every tenth of the next 1000 kept (quick: 500 and 500), each draw's "
-    "latent Gaussian integrated out; variational Bayes, EP and Laplace have the same probit. EP is not in the paper. "
-    "The paper prints contours and no numbers; distances are mean absolute differences from the sampler, in nats over "
-    "the test set.",
+    "phi. Kernel s exp(-phi |x - x'|^2) with log s and log phi from -1 to 5, natural logarithms, in steps of a "
+    "quarter (quick: of 1). Gibbs: one chain, 2000 sweeps thrown away, every tenth of the next 1000 kept (quick: 500 "
+    "and 500), each draw's latent Gaussian integrated out; variational Bayes, EP and Laplace have the same probit. EP "
+    "is not in the paper. The paper prints contours and no numbers; distances are mean absolute differences from the "
+    "sampler, in nats over the test set.",
     tasks,
     run,
     compare,

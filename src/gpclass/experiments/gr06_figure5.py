@@ -19,7 +19,7 @@ from ..posteriors import GaussianPosterior
 from .base import Comparison, Experiment, Records, Size, Task
 from .figures import COLOURS, MARKERS, panels
 
-#: Section 6.3: the error in per cent is under this one after so many rows.
+#: Section 6.3: the error in per cent is under this one, which is a bound and no measurement, after so many rows.
 PUBLISHED_ERROR, PUBLISHED_ROWS = 1.0, 30
 CRITERIA = {"probability": "informative", "random": "random"}
 #: Radii at which one class ends and the next begins: the blob and the inner ring, the inner and the outer ring.
@@ -87,14 +87,12 @@ def compare(records: Records) -> list[Comparison]:
     for name in CRITERIA.values():
         for size in (10, 20, 30, 40, 50):
             own = curves.where(chosen_by=name, n_active=size)
-            published = PUBLISHED_ERROR if name == "informative" and size == PUBLISHED_ROWS else None
             found.append(
                 Comparison(
                     f"{name}, {size} active rows",
                     "error %",
                     own.mean("error"),
                     own.standard_error("error"),
-                    published,
                     better="lower",
                 )
             )
@@ -117,13 +115,15 @@ def claims(records: Records) -> dict[str, bool]:
 
     later = [size for size in curves.distinct("n_active") if size >= 10]
     return {
-        "Informative rows sit close to the boundaries: at less than half the distance of rows at large": bool(
+        "Ours: informative rows sit close to the boundaries, at less than half the distance of rows at large": bool(
             np.all(near.values("distance") < 0.5 * near.values("distance_of_all"))
         ),
         "From ten rows on, informative rows make fewer errors than as many rows at random": all(
             error("informative", size) < error("random", size) for size in later
         ),
-        "Fifty informative rows make less than a third of the errors of fifty random ones": error("informative", 50)
+        "Ours: fifty informative rows make less than a third of the errors of fifty random ones": error(
+            "informative", 50
+        )
         < error("random", 50) / 3.0,
         "After thirty informative rows the error is under one per cent": error("informative", PUBLISHED_ROWS)
         < PUBLISHED_ERROR,
@@ -171,10 +171,11 @@ EXPERIMENT = Experiment(
     "20 draws of 1000 rows to choose from and 2385 to test on, standardised on the former, with a random first row "
     "each; the paper repeats 20 random first rows on one draw, so its bars hold less. Unit amplitude and unit noise; "
     "the relevances are those of highest evidence for 240 rows drawn apart, where the paper takes the posterior means "
-    "of its sampler; posterior means by importance sampling do about as well. Rows come in one at a "
-    "time, every row being judged every time by the probability of its label, or at random; errors after every fifth. "
-    "How near rows are to a boundary is told by their distance in the plane of the relevant inputs from the radii "
-    "where classes change. Quick runs are the full ones.",
+    "of its sampler; posterior means by importance sampling do about as well. Rows come in one at a time, every row "
+    "being judged every time by the probability of its label, or at random; errors after every fifth. How near rows "
+    "are to a boundary is told by their distance in the plane of the relevant inputs from the radii where classes "
+    "change. The published error is an upper bound, so it is a claim and nothing to compare with. Quick runs are the "
+    "full ones.",
     tasks,
     run,
     compare,

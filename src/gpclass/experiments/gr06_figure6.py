@@ -84,11 +84,10 @@ def compare(records: Records) -> list[Comparison]:
                 row,
                 "error %",
                 own.mean("error"),
-                # The same test rows for all seeds and for the paper: chance enters by the count.
+                # The same test rows for all seeds and for the paper: chance enters by the count, and once.
                 binomial_error(own.mean("error"), n_test),
                 PUBLISHED if as_published else None,
-                binomial_error(PUBLISHED, n_test) if as_published else None,
-                "lower",
+                better="lower",
             ),
             Comparison(
                 row, "log likelihood", own.mean("log_likelihood"), own.standard_error("log_likelihood"), better="higher"
@@ -105,9 +104,9 @@ def claims(records: Records) -> dict[str, bool]:
         return records.where(criterion=criterion, n_included=largest).mean(key)
 
     return {
-        "With all rows included informative rows make fewer errors than random ones": mean("probability", "error")
+        "With the last row included informative rows make fewer errors than random ones": mean("probability", "error")
         < mean("random", "error"),
-        "With all rows included informative rows give a higher predictive likelihood than random ones": mean(
+        "With the last row included informative rows give a higher predictive likelihood than random ones": mean(
             "probability", "log_likelihood"
         )
         > mean("random", "log_likelihood"),
@@ -135,7 +134,8 @@ EXPERIMENT = Experiment(
     "The customary split, 6238 and 1559 rows, 617 inputs standardised on the training rows. One RBF with inverse "
     "length-scale 0.001, unit amplitude and unit noise for all 26 classes. 2000 rows come in one at a time, every row "
     "being judged every time by the probability of its label, or at random; log likelihood and error of the test rows "
-    "after every 50. Three random first rows, where the paper seems to have one. Quick runs stop at 600 rows.",
+    "after every 50. Three random first rows, where the paper seems to have one. The test rows are those of the "
+    "paper, so the error of counting on them enters once. Quick runs stop at 600 rows.",
     tasks,
     run,
     compare,

@@ -49,7 +49,7 @@ PUBLISHED = {
     },
 }
 #: The toy data's sizes are not printed. The bound of variational Bayes is, and its surplus of log 2 pi for each row
-#: allows about 100 rows to learn from; 60 to 67 rows to test on would make -72 worse than guessing.
+#: allows about 100 rows to learn from; 60 to 65 rows to test on would make -72 worse than guessing.
 TOY_ROWS, TOY_TEST_ROWS = 100, 240
 ENGINES: dict[str, dict[str, Any]] = {
     "Laplace": {"inference": "laplace", "likelihood": "softmax"},
@@ -135,19 +135,19 @@ def compare(records: Records) -> list[Comparison]:
 
 
 def claims(records: Records) -> dict[str, bool]:
-    def mean(name: str, method: str, parameters: str = "learned") -> float:
-        return records.where(set=name, method=method, parameters=parameters).mean("log_likelihood")
-
-    names = records.distinct("set")
+    cells = [
+        {
+            method: records.where(set=name, method=method, parameters=parameters).mean("log_likelihood")
+            for method in ("Laplace", "VB", "Gibbs")
+        }
+        for name in records.distinct("set")
+        for parameters in ("as published", "learned")
+    ]
     return {
-        "Laplace's predictive likelihood is lower than that of variational Bayes on every set": all(
-            mean(name, "Laplace", parameters) < mean(name, "VB", parameters)
-            for name in names
-            for parameters in ("as published", "learned")
-        ),
-        "Variational Bayes is as informative as Gibbs sampling: within 5 per cent of it, or a nat": all(
-            mean(name, "VB") > 1.05 * mean(name, "Gibbs") - 1.0 for name in names
-        ),
+        "Laplace's predictive likelihood is lower than those of variational Bayes and Gibbs sampling on every set, "
+        "with both sets of parameters": all(own["Laplace"] < min(own["VB"], own["Gibbs"]) for own in cells),
+        "Variational Bayes is as informative as Gibbs sampling on every set, with both sets of parameters: at most a "
+        "nat and 5 per cent below it": all(own["VB"] > 1.05 * own["Gibbs"] - 1.0 for own in cells),
     }
 
 
@@ -175,9 +175,14 @@ EXPERIMENT = Experiment(
     "50 random splits, 60 % of the rows to learn from (4 splits in quick runs); 50 draws of 100 and 240 rows of the "
     "toy data, whose sizes are not printed. Inputs standardised on the training rows. Parameters as published: unit "
     "amplitude, an RBF with a length-scale for each input, estimated by importance sampling with the latent functions "
-    "integrated out. Parameters learned: those of the default classifier, amplitude included. Laplace is that of the "
-    "softmax, and no engine is calibrated but in the default. Gibbs: 2000 sweeps thrown away, 1000 used. Published "
-    "errors are standard deviations over splits; here they are divided by the root of 50.",
+    "integrated out, 500 draws in all (quick: 200), and taken at the mean of the logarithms of the length-scales, "
+    "where the paper takes the mean of phi. Parameters learned: those of the default classifier, a Matern kernel of "
+    "smoothness 5/2 with a learned amplitude, and with a length-scale for each input where that pays. Laplace is that "
+    "of the softmax, and no engine is calibrated but in the default. Gibbs: 2000 sweeps thrown away and every fourth "
+    "of 1000 used (quick: 500 and 500). The table's marginal likelihoods are not compared, because their estimators "
+    "are biased: the printed bound has terms of log 2 pi too many, and an average over 1000 draws from the prior is "
+    "far below the truth. Published errors are standard deviations over splits; here they are divided by the root of "
+    "50.",
     tasks,
     run,
     compare,

@@ -126,7 +126,7 @@ def preserved(records: Records) -> dict[str, bool]:
             records, "VB"
         )
         < laplace,
-        "Over the grid EP is nearer than Laplace to the sampler's predictive likelihood": distance(records, "EP")
+        "Ours: over the grid EP is nearer than Laplace to the sampler's predictive likelihood": distance(records, "EP")
         < laplace,
     }
 

@@ -16,8 +16,8 @@ from .base import Comparison, Experiment, Records, Size, Task
 from .data import whole
 from .figures import COLOURS, panels
 
-#: Rows, labels among them, and rows that the null-category model kept.
-N_ROWS, N_LABELLED, N_ACTIVE = 400, 37, 100
+#: Rows, and rows that the null-category model kept.
+N_ROWS, N_ACTIVE = 400, 100
 MODELS = ("labelled rows alone", "null category")
 #: A row nearer to the boundary than this, in the units of crescents with a radius of 5, has the boundary in its way.
 NEAR = 0.5
@@ -69,7 +69,21 @@ def distances(X: np.ndarray, points: np.ndarray, above: np.ndarray) -> np.ndarra
     return cKDTree(boundary).query(X)[0] if len(boundary) else np.full(len(X), np.inf)
 
 
+def has_boundary(row: dict[str, Any]) -> bool:
+    """Whether a model tells two sides apart."""
+    if "latent" in row:
+        return bool(np.min(row["latent"]) < 0.0 < np.max(row["latent"]))
+    # No grid is kept of rows drawn, half of which are of each class: a model that gives all to one errs in half.
+    return row["near"] > 0.0 or row["error"] < 50.0
+
+
+def judged(records: Records) -> Records:
+    """Without a boundary no row is near one, which is no merit: then all rows count as near."""
+    return Records(row if has_boundary(row) else {**row, "near": 100.0} for row in records)
+
+
 def compare(records: Records) -> list[Comparison]:
+    records = judged(records)
     drawn, theirs = records.where(rows="drawn"), records.where(rows="published")
     found = []
     for name in MODELS:
@@ -78,21 +92,23 @@ def compare(records: Records) -> list[Comparison]:
             Comparison(f"rows drawn, {name}", heading, own.mean(key), own.standard_error(key), better="lower")
             for key, heading in (("error", "error %"), ("log_loss", "log loss"), ("near", "% of rows near boundary"))
         ]
-    for name, n_kept in zip(MODELS, (N_LABELLED, N_ACTIVE), strict=True):
+    for name in MODELS:
         own = theirs.where(model=name)
-        found.append(Comparison(f"published rows, {name}", "rows kept", own.mean("n_kept"), None, n_kept))
+        found.append(Comparison(f"published rows, {name}", "rows kept", own.mean("n_kept")))
         found.append(Comparison(f"published rows, {name}", "% of rows near boundary", own.mean("near"), better="lower"))
     return found
 
 
 def claims(records: Records) -> dict[str, bool]:
+    records = judged(records)
+
     def lower(key: str, rows: str) -> bool:
         alone, both = (records.where(rows=rows, model=name).mean(key) for name in MODELS)
         return both < alone
 
     return {
         "Rows without label lower the error of the labelled rows alone": lower("error", "drawn"),
-        "Rows without label lower the log loss of the labelled rows alone": lower("log_loss", "drawn"),
+        "Ours: rows without label lower the log loss of the labelled rows alone": lower("log_loss", "drawn"),
         "The null category leads the boundary to where rows are few, in the published rows and in new ones": lower(
             "near", "published"
         )
@@ -120,12 +136,14 @@ EXPERIMENT = Experiment(
     "lpj05-figure5",
     "Two crescents, a tenth of the rows with a label",
     "The published rows (400, of which 37 have a label, from the authors' toolbox) make the figure; their other "
-    "labels are not known, so errors are counted on new rows of the same kind: 40 draws (8 in quick runs, seeds "
-    "from 0 on) of 400 rows, each with a label with probability 0.1, errors over all 400. Both models start at "
-    "amplitude and length-scale 1 and a noise of 0.1, inputs standardised. The machine of labelled rows keeps "
-    "them all and learns by the evidence; the null-category model keeps 100 rows and learns by eight rounds of "
-    "algorithm 2 with an exponential prior on variances, of which the round that predicts the labels best is kept "
-    f"(15 rounds and the last in the paper). Near the boundary is nearer than {NEAR}; the crescents' radius is 5.",
+    "labels are not known, so errors are counted on new rows of the same kind: 40 draws (8 in quick runs, seeds from "
+    "0 on) of 400 rows, each with a label with probability 0.1, errors over all 400. Both models start at amplitude "
+    "and length-scale 1 as in the paper, whose start of the noise is not printed (here 0.1), with inputs "
+    "standardised. The machine of labelled rows keeps them all and learns by the evidence; the null-category model "
+    "keeps at most 100 rows, as those that ask for a negative precision stay out, and learns by eight rounds of "
+    "algorithm 2 with an exponential prior on variances, of which the round that predicts the labels best is kept (15 "
+    f"rounds and the last in the paper). Near the boundary is nearer than {NEAR}; the crescents' radius is 5. Of a "
+    "model without any boundary all rows count as near.",
     tasks,
     run,
     compare,

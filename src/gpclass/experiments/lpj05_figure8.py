@@ -18,8 +18,8 @@ from .data import load
 from .figures import COLOURS, MARKERS, panels
 
 METHODS = ("multi-task IVM", "rows at random", "pooled IVM")
-#: Where the multi-task machine is said to end, in per cent, and how many times sooner than the pooled one it is there.
-PUBLISHED_ERROR, PUBLISHED_SPEED = 10.0, 10.0
+#: Where the multi-task machine is said to end, in per cent.
+PUBLISHED_ERROR = 10.0
 #: What it costs to say every time that it is not this one of eleven phonemes.
 REFUSAL = 100.0 / 11.0
 
@@ -92,30 +92,22 @@ def curve(records: Records, method: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array([cell.mean("seconds") for cell in sizes]), np.array([cell.mean("error") for cell in sizes])
 
 
-def time_to(records: Records, method: str, error: float) -> float:
-    """Seconds until a method errs in no more than this, infinite where it never does."""
-    seconds, errors = curve(records, method)
-    return float(np.min(seconds[errors <= error], initial=np.inf))
-
-
 def compare(records: Records) -> list[Comparison]:
     found = []
     sizes = records.distinct("n_active")
     for d in sizes:
         for method in METHODS:
             own = records.where(n_active=d, method=method)
-            published = PUBLISHED_ERROR if method == METHODS[0] and d == max(sizes) else None
             error, of_error = own.mean("error"), own.standard_error("error")
-            found.append(Comparison(f"{method}, {d} rows", "error %", error, of_error, published, better="lower"))
+            found.append(Comparison(f"{method}, {d} rows", "error %", error, of_error, better="lower"))
             found.append(
                 Comparison(f"{method}, {d} rows", "seconds", own.mean("seconds"), own.standard_error("seconds"))
             )
-    times = [time_to(records, method, PUBLISHED_ERROR) for method in ("pooled IVM", "multi-task IVM")]
-    found.append(
-        Comparison(
-            "pooled over multi-task", "time to 10 % error", times[0] / times[1], None, PUBLISHED_SPEED, better="higher"
-        )
-    )
+    pooled, by_task = (curve(records, method)[0] for method in ("pooled IVM", "multi-task IVM"))
+    found += [
+        Comparison(f"pooled over multi-task, {d} rows", "ratio of seconds", float(ratio))
+        for d, ratio in zip(sizes, pooled / by_task, strict=True)
+    ]
     return found
 
 
@@ -130,12 +122,12 @@ def claims(records: Records) -> dict[str, bool]:
 
     own, at_random = error("multi-task IVM"), error("rows at random")
     return {
-        "For a new speaker informative rows of the others teach a better kernel than as many at random": own
+        "Ours: for a new speaker informative rows of the others teach a better kernel than as many at random": own
         < at_random,
         "With 224 active rows or more speakers as tasks take less time to learn from than their rows pooled": all(
             seconds("multi-task IVM", d) < seconds("pooled IVM", d) for d in many
         ),
-        "With the kernel of others, one example of each phoneme beats refusing every row": own < REFUSAL,
+        "Ours: with the kernel of others, one example of each phoneme beats refusing every row": own < REFUSAL,
     }
 
 
@@ -163,16 +155,18 @@ def draw(records: Records) -> dict[str, Any]:
 EXPERIMENT = Experiment(
     "lpj05-figure8",
     "One phoneme of a new speaker: error against time to learn the kernel from other speakers",
-    "Deterding's vowels: 15 speakers say 11 phonemes six times. One model for each phoneme against the others. "
-    "Each speaker is left out in turn; from the other 14 (924 rows) a kernel is learned (RBF and linear, each "
-    "with a relevance for every input, constant and white noise; the paper shares the relevances and counts 15 "
-    "parameters) by eight rounds of algorithm 2, from 28, 112, 224 and 448 active rows, chosen across speakers, "
-    "at random, or with all rows pooled. Then a Gaussian process with that kernel learns from one example of each "
-    "phoneme of the new speaker, and is tested on the other 55 rows. Inputs standardised over all rows, as no "
-    "label is needed for it. The error is a mean over phonemes and speakers, the time that of one processor core "
-    "for learning the kernel. The paper prints no numbers but an error of about 10 % and a time ten times "
-    "shorter; 9.1 % is what it costs to refuse every row. Quick runs: three speakers, the first six phonemes, 28 "
-    "to 224 rows.",
+    "Deterding's vowels: 15 speakers say 11 phonemes six times. One model for each phoneme against the others. Each "
+    "speaker is left out in turn; from the other 14 (924 rows) a kernel is learned (RBF and linear, each with a "
+    "relevance for every input, constant and white noise; the paper shares the relevances and counts 15 parameters) "
+    "by eight rounds of algorithm 2 with 30 steps of the optimiser each, from 28, 112, 224 and 448 active rows, "
+    "chosen across speakers, at random, or with all rows pooled. Then a Gaussian process with that kernel learns from "
+    "one example of each phoneme of the new speaker, by variational Bayes with calibration where the paper has "
+    "assumed density filtering, and is tested on the other 55 rows. Inputs standardised over all rows, as no label is "
+    "needed for it. The error is a mean over phonemes and speakers, the time that of one processor core for learning "
+    "the kernel, the final selection and refinement included. The paper prints no numbers but an error of about 10 %, "
+    "and that the multi-task machine comes to it ten times sooner than the pooled one. That level is reached here "
+    "with the fewest rows already, and refusing every row costs 9.1 %, so neither number is compared: seconds are set "
+    "side by side at equal numbers of rows. Quick runs: three speakers, the first six phonemes, 28 to 224 rows.",
     tasks,
     run,
     compare,

@@ -86,8 +86,9 @@ PUBLISHED: Published = {
     },
 }
 #: Variance of the process under the null category, whose band is 1 wide. A kernel learned with labels alone is in units
-#: of the probit's noise and says nothing of that width. Chosen on draw 1, not in the table, with a tenth of the labels:
-#: variances of 0.06, 0.2, 0.4, 0.8, 4 and 13 gave 9.3, 7.8, 8.0, 8.3, 9.1 and 9.5 % error.
+#: of the probit's noise and says nothing of that width. On draw 1, not in the table, with a tenth of the labels,
+#: variances of 0.06, 0.2, 0.4, 0.8, 4 and 13 gave 9.3, 7.8, 8.0, 8.3, 9.1 and 9.5 % error; this one lies between the
+#: best three. Those errors were counted on the test rows, so the choice is not blind.
 VARIANCE = 0.5
 FIRST_SEED = 10
 START = 10.0 * RBF(8.0) + Linear(0.01)
@@ -159,7 +160,7 @@ def claims(records: Records) -> dict[str, bool]:
         "With a tenth of the labels or more every digit is found": not any(
             never_found(own.where(fraction=fraction)) for fraction in fractions if fraction >= 0.1
         ),
-        "With a tenth of the labels or more, rows without one lower the error of the labelled rows alone": all(
+        "Ours: with a tenth of the labels or more, rows without one lower the error of the labelled rows alone": all(
             overall.where(fraction=fraction).mean("error") < alone.where(fraction=fraction).mean("error")
             for fraction in fractions
             if fraction >= 0.1
@@ -167,11 +168,12 @@ def claims(records: Records) -> dict[str, bool]:
     }
     fewer = [fraction for fraction in fractions if fraction < 0.1]
     if fewer:
-        found["With less than a tenth of the labels a given kernel errs less than was published for a learned one"] = (
-            all(
-                overall.where(fraction=fraction).mean("error") < PUBLISHED_LEARNED[fraction]["overall"][0]
-                for fraction in fewer
-            )
+        found[
+            "Ours: with less than a tenth of the labels our error under a given kernel is below the one that table 1 "
+            "of the paper has for a learned kernel"
+        ] = all(
+            overall.where(fraction=fraction).mean("error") < PUBLISHED_LEARNED[fraction]["overall"][0]
+            for fraction in fewer
         )
     return found
 
@@ -184,16 +186,20 @@ def draw(records: Records) -> dict[str, Any]:
 EXPERIMENT = Experiment(
     "lpj05-table2",
     "USPS digits with few labels, the kernel that of a machine with all labels",
-    "Official split of 7291 and 2007 images, pixels from -1 to 1 as they are. Each training row keeps its label "
-    "with probability r, at least one of each digit does; ten draws, seeds 10 to 19, none of which any setting "
-    "was chosen on. The kernel, RBF and linear, is learned by four rounds of algorithm 2 from all labels by one "
-    "machine for all digits with 500 active rows (the paper has a kernel for each digit), and scaled to a mean "
-    f"variance of {VARIANCE}, chosen on draw 1: the probit's unit of noise is no measure of the null category's "
-    "width. Then one null-category model for each digit against the others with 500 active rows and nothing "
-    "learned. A digit's error is that of its own model, overall the largest latent function decides. Beside it, "
-    "which the paper does not show, a machine of the labelled rows alone with the unscaled kernel. The paper's "
-    "overall error at r = 0.025, printed as 140, must be 14.0. Quick runs: one draw of r = 0.05 and 0.1, whose "
-    "errors are those of counting on the test rows.",
+    "Official split of 7291 and 2007 images, pixels from -1 to 1 as they are. Each training row keeps its label with "
+    "probability r, at least one of each digit does; ten draws, seeds 10 to 19. The kernel, RBF and linear, is "
+    "learned by four rounds of algorithm 2 from all labels, from an amplitude of 10, a length-scale of 8 and a weight "
+    "variance of 0.01 (1 each in the paper). The paper has a machine and a kernel for each digit; here one machine "
+    "with a joint multinomial probit learns for all, its 500 active rows chosen by the probability of their labels as "
+    f"in GR06. The kernel is scaled to a mean variance of {VARIANCE}, because the probit's unit of noise is no measure "
+    "of the null category's width. That number lies between three that were tried, 0.2, 0.4 and 0.8, on another draw "
+    "of the labels, but their errors were counted on the same test rows: the choice is not blind. Then one "
+    "null-category model for each digit against the others with at most 500 active rows (the paper prints no number) "
+    "and nothing learned. Rows are taken up in blocks of 16, and those that ask for a negative precision stay out. A "
+    "digit's error is that of its own model, overall the largest latent function decides. Beside it, which the paper "
+    "does not show, a machine of the labelled rows alone with the unscaled kernel. The paper's overall error at r = "
+    "0.025, printed as 140, must be 14.0. Quick runs: one draw of r = 0.05 and 0.1, whose errors are those of "
+    "counting on the test rows.",
     tasks,
     run,
     compare,

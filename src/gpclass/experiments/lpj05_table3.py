@@ -29,7 +29,7 @@ PUBLISHED = (
     (0.523, 0.04),
 )
 PUBLISHED_OVERALL = (3.30, 0.03)
-N_RUNS = 10
+N_RUNS, N_ROWS = 10, 7291
 START = 100.0 * RBF(8.0) + Linear(0.1)
 MODELS = ("first", "virtual")
 
@@ -38,7 +38,7 @@ def tasks(size: Size) -> list[Task]:
     sizes = {
         "tiny": {"n_rows": 500, "n_first": 30, "n_kept": 90, "n_rounds": 1, "n_test": 500},
         "quick": {"n_rows": 2500, "n_first": 250, "n_kept": 500, "n_rounds": 4, "n_test": 2007},
-        "full": {"n_rows": 7291, "n_first": 500, "n_kept": 1000, "n_rounds": 8, "n_test": 2007},
+        "full": {"n_rows": N_ROWS, "n_first": 500, "n_kept": 1000, "n_rounds": 8, "n_test": 2007},
     }[size]
     return [{"digit": digit, **sizes} for digit in range(10)]
 
@@ -67,7 +67,8 @@ def compare(records: Records) -> list[Comparison]:
     for name in MODELS:
         own = records.where(model=name)
         cells = [(f"digit {row['digit']} error %", row["error"]) for row in own]
-        published = (*PUBLISHED, PUBLISHED_OVERALL) if name == "virtual" else (None,) * 11
+        comparable = name == "virtual" and own[0]["n_rows"] == N_ROWS
+        published = (*PUBLISHED, PUBLISHED_OVERALL) if comparable else (None,) * 11
         for (heading, error), cell in zip([*cells, ("overall error %", overall(own))], published, strict=True):
             chance = binomial_error(error, len(own[0]["right"]))
             if cell is None:
@@ -81,9 +82,9 @@ def compare(records: Records) -> list[Comparison]:
 def claims(records: Records) -> dict[str, bool]:
     first, virtual = (records.where(model=name) for name in MODELS)
     return {
-        "Virtual informative vectors lower the overall error by a fifth or more": overall(virtual)
+        "Ours: virtual informative vectors lower the overall error by a fifth or more": overall(virtual)
         <= 0.8 * overall(first),
-        "Virtual informative vectors lower the mean error of one digit against the others": virtual.mean("error")
+        "Ours: virtual informative vectors lower the mean error of one digit against the others": virtual.mean("error")
         < first.mean("error"),
     }
 
@@ -97,8 +98,9 @@ def draw(records: Records) -> dict[str, Any]:
         label = "first models" if name == "first" else "with virtual vectors"
         heights = [*own.values("error"), overall(own)]
         ax.bar(positions + 0.28 * (i - 1), heights, 0.28, color=COLOURS[i], label=label)
-    published = [mean for mean, _ in (*PUBLISHED, PUBLISHED_OVERALL)]
-    ax.bar(positions + 0.28, published, 0.28, color=COLOURS[-1], label="published, with virtual vectors")
+    if records[0]["n_rows"] == N_ROWS:
+        published = [mean for mean, _ in (*PUBLISHED, PUBLISHED_OVERALL)]
+        ax.bar(positions + 0.28, published, 0.28, color=COLOURS[-1], label="published, with virtual vectors")
     ax.set_xticks(positions, names)
     ax.set(xlabel="digit against the others", ylabel="error %")
     ax.legend()
@@ -108,15 +110,19 @@ def draw(records: Records) -> dict[str, Any]:
 EXPERIMENT = Experiment(
     "lpj05-table3",
     "USPS digits by virtual informative vectors",
-    "Official split of 7291 and 2007 images, pixels from -1 to 1 as they are. One model for each digit against "
-    "the others: 500 active rows, RBF and linear kernel learned by eight rounds of algorithm 2 from an amplitude "
-    "of 100, a length-scale of 8 and a weight variance of 0.1 (the published start, a length-scale of 1, tells no "
-    "two images apart). Active rows and their shifts by one pixel up, down, left and right, the outermost pixel "
-    "once more at the border, are 2500 candidates of which 1000 are kept. Overall the most probable digit is "
-    "taken. There is nothing random in it, so one run stands for the ten published ones, and its error is that of "
-    "counting on the test rows. Quick runs learn from the first 2500 rows in four rounds, keep 250 and then 500, "
-    "and are not comparable with the published numbers. Active rows must be many enough: with 250 of all 7291 the "
-    "first models err in 18 %, and with virtual vectors in 36 %.",
+    "Official split of 7291 and 2007 images, pixels from -1 to 1 as they are. One model for each digit against the "
+    "others: 500 active rows, RBF and linear kernel learned by eight rounds of algorithm 2 from an amplitude of 100, "
+    "a length-scale of 8 and a weight variance of 0.1 (1 each in the paper, but under a length-scale of 1 no two "
+    "images are alike). Of the 7291 rows 1000 are set aside for calibration while the first 431 active rows are "
+    "chosen; the last 69 come from all rows. Active rows and their shifts by one pixel up, down, left and right, the "
+    "outermost pixel once more at the border, are 2500 candidates of which 1000 are kept. After either selection "
+    "expectation propagation makes the sites agree, where the paper leaves them as assumed density filtering has "
+    "them. Overall the most probable digit is taken, and probabilities are those of models calibrated one by one, "
+    "which decides the overall column. There is nothing random in it, so one run stands for the ten published ones, "
+    "and its error is that of counting on the test rows. The caption's variance of the published errors is taken for "
+    "a standard deviation. Quick runs learn from the first 2500 rows in four rounds, keep 250 and then 500, and are "
+    "not compared with the published numbers. Active rows must be many enough: with 250 of all 7291 the first models "
+    "err in 18 %, and with virtual vectors in 36 %.",
     tasks,
     run,
     compare,

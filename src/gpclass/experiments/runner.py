@@ -7,22 +7,33 @@ import json
 import os
 import platform
 import time
+import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import joblib
 import numpy as np
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from threadpoolctl import threadpool_limits
 
 from .base import Comparison, Experiment, Records, Size, Task
-from .data import check
+from .data import load
 
-PACKAGES = ("gpclass", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
+PACKAGES = ("gpclass", "numpy", "scipy", "scikit-learn", "numba")
 Progress = Callable[[int, int], None]
+#: What the file of a task holds.
+_OUTCOME = {"task", "version", "seconds", "maker", "warnings", "records"}
+
+
+class TaskError(RuntimeError):
+    """Some tasks broke; the others are done and kept. The message says which, and where the reasons are."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +49,27 @@ class Result:
     claims: dict[str, bool]
     figures: list[str]
     tasks: list[Task]
+    #: Of computing, summed over processes, and tasks among them that an earlier run had done.
     seconds: float
+    n_earlier: int
     finished: str
-    machine: dict[str, Any]
-    versions: dict[str, str]
+    #: Machines and versions that computed it: one, unless a run was continued elsewhere.
+    makers: list[dict[str, str]]
+    #: How often the library warned, by category.
+    warnings: dict[str, int]
 
     @classmethod
     def read(cls, folder: Path) -> Result:
-        stored = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        stored["comparisons"] = [Comparison(**own) for own in stored["comparisons"]]
-        return cls(**stored)
+        """Of a folder that ``reproduce`` wrote; ValueError where it is damaged."""
+        path = folder / "result.json"
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            stored["comparisons"] = [Comparison(**own) for own in stored["comparisons"]]
+            return cls(**stored)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise ValueError(
+                f"expected the result of an experiment in {path}, and it cannot be read: {error}"
+            ) from error
 
 
 def reproduce(
@@ -64,39 +86,38 @@ def reproduce(
     ----------
     size : "quick", "full", or "tiny" for tests
     n_jobs : processes, each on one core; None is one for each core
-    fresh : whether results that are there already are computed again
+    fresh : whether results that are there already are thrown away first
     progress : called with the number of tasks done and of all tasks, each time one is finished
 
     A result that is there counts only if it was computed by this version of gpclass with the same arguments. Raises
-    ``MissingDataError`` where a data set is not to be had.
+    ``MissingDataError`` where a data set is not to be had, and ``TaskError`` where tasks broke.
     """
+    if size not in get_args(Size):
+        raise ValueError(f"expected a size among {', '.join(get_args(Size))}, got {size!r}")
+    if n_jobs is not None and n_jobs < 1:
+        raise ValueError(f"expected at least one process, got {n_jobs}")
+    if experiment.draw is not None:
+        from .figures import panels
+
+        panels()  # better to know now than after hours that matplotlib is not there
     for name in experiment.data:
-        check(name)
+        load(name)
     folder = Path(out) / experiment.name / size
     (folder / "tasks").mkdir(parents=True, exist_ok=True)
+    for left in folder.rglob("*.part" if not fresh else "tasks/*"):
+        left.unlink()
     tasks = experiment.tasks(size)
     paths = [folder / "tasks" / f"{_slug(task)}.json" for task in tasks]
     if len(set(paths)) < len(paths):
         raise ValueError(f"expected tasks of {experiment.name} that differ, got the same one twice")
-    wanted = {path: task for path, task in zip(paths, tasks, strict=True) if fresh or _stored(path, task) is None}
-    done = len(tasks) - len(wanted)
-    if progress is not None:
-        progress(done, len(tasks))
-    n_jobs = n_jobs or joblib.cpu_count()
-    # One core for each process: threads of two BLAS libraries on the same cores wait for one another.
-    with joblib.parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
-        parallel = joblib.Parallel(return_as="generator_unordered", pre_dispatch=n_jobs)
-        for _ in parallel(joblib.delayed(_carry_out)(experiment, task, path) for path, task in wanted.items()):
-            done += 1
-            if progress is not None:
-                progress(done, len(tasks))
-    outcomes = [_stored(path, task) for path, task in zip(paths, tasks, strict=True)]
+    wanted = {path: task for path, task in zip(paths, tasks, strict=True) if _stored(path, task) is None}
+    n_earlier = len(tasks) - len(wanted)
+    _carry_out_all(experiment, wanted, n_earlier, len(tasks), n_jobs or joblib.cpu_count(), folder, progress)
+    outcomes = [_read_back(path, task) for path, task in zip(paths, tasks, strict=True)]
     records = Records(
-        {**task, **row}
-        for task, outcome in zip(tasks, outcomes, strict=True)
-        for row in outcome["records"]  # type: ignore[index]
+        {**task, **row} for task, outcome in zip(tasks, outcomes, strict=True) for row in outcome["records"]
     )
-    _write_csv(folder / "records.csv", records)
+    makers = {json.dumps(outcome["maker"]): outcome["maker"] for outcome in outcomes}
     result = Result(
         experiment.name,
         experiment.title,
@@ -107,23 +128,80 @@ def reproduce(
         {claim: bool(holds) for claim, holds in experiment.claims(records).items()},
         _draw(experiment, records, folder),
         tasks,
-        sum(outcome["seconds"] for outcome in outcomes),  # type: ignore[index]
+        sum(outcome["seconds"] for outcome in outcomes),
+        n_earlier,
         datetime.now(UTC).isoformat(timespec="seconds"),
-        {"processor": _processor(), "cores": os.cpu_count(), "processes": n_jobs, "system": platform.platform()},
-        {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        list(makers.values()),
+        dict(sum((Counter(outcome["warnings"]) for outcome in outcomes), Counter())),
     )
+    _write_csv(folder / "records.csv", records)
     _write(folder / "result.json", asdict(result))
     return result
 
 
-def _carry_out(experiment: Experiment, task: Task, path: Path) -> None:
-    """Run one task and keep its records, in the process that ran it: a killed run loses only what is in hand."""
+def _carry_out_all(
+    experiment: Experiment,
+    wanted: dict[Path, Task],
+    done: int,
+    total: int,
+    n_jobs: int,
+    folder: Path,
+    progress: Progress | None,
+) -> None:
+    """Run tasks side by side; those that break do not stop the others."""
+    if progress is not None:
+        progress(done, total)
+    broken = []
+    parallel = joblib.Parallel(n_jobs, "loky", return_as="generator_unordered", pre_dispatch=n_jobs, batch_size=1)
+    try:
+        for reason in parallel(joblib.delayed(_carry_out)(experiment, task, path) for path, task in wanted.items()):
+            if reason:
+                broken.append(reason)
+            done += 1
+            if progress is not None:
+                progress(done, total)
+    except TerminatedWorkerError as error:
+        raise TaskError(
+            f"a process of {experiment.name} was killed, most likely for memory: take fewer than {n_jobs} processes. "
+            "What is finished is kept."
+        ) from error
+    reasons = folder / "errors.txt"
+    reasons.unlink(missing_ok=True)
+    if broken:
+        reasons.write_text("\n".join(broken), encoding="utf-8")
+        last = broken[0].rstrip().splitlines()[-1]
+        raise TaskError(f"{len(broken)} of {total} parts of {experiment.name} failed ({last}), see {reasons}")
+
+
+def _carry_out(experiment: Experiment, task: Task, path: Path) -> str | None:
+    """Run one task and keep its records, in the process that ran it: a killed run loses only what is in hand.
+
+    Where it breaks, the reason is given back.
+    """
     start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of models on purpose far from where they work: grids of parameters, few rows
-        records = [_plain(row) for row in experiment.run(**task)]
-    seconds = time.perf_counter() - start
-    _write(path, {"task": task, "version": version("gpclass"), "seconds": seconds, "records": records})
+    # One core for each process: threads of two BLAS libraries on the same cores wait for one another.
+    with threadpool_limits(1), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            records = [_plain(row) for row in experiment.run(**task)]
+        except Exception:
+            return f"{task}\n{traceback.format_exc()}"
+    outcome = {
+        "task": task,
+        "version": version("gpclass"),
+        "seconds": time.perf_counter() - start,
+        "maker": _maker(),
+        "warnings": Counter(warning.category.__name__ for warning in said),
+        "records": records,
+    }
+    _write(path, outcome)
+    return None
+
+
+def _maker() -> dict[str, str]:
+    """The machine and the versions of this process."""
+    machine = {"processor": _processor(), "cores": str(os.cpu_count()), "system": platform.platform()}
+    return {**machine, "python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
 def _stored(path: Path, task: Task) -> dict[str, Any] | None:
@@ -132,8 +210,15 @@ def _stored(path: Path, task: Task) -> dict[str, Any] | None:
         outcome = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    fits = outcome.get("task") == _plain(task) and outcome.get("version") == version("gpclass")
-    return outcome if fits else None
+    whole = isinstance(outcome, dict) and outcome.keys() >= _OUTCOME
+    return outcome if whole and outcome["task"] == _plain(task) and outcome["version"] == version("gpclass") else None
+
+
+def _read_back(path: Path, task: Task) -> dict[str, Any]:
+    outcome = _stored(path, task)
+    if outcome is None:
+        raise TaskError(f"expected the result of a task in {path}, which is gone or damaged; run it again")
+    return outcome
 
 
 def _slug(task: Task) -> str:
@@ -141,20 +226,20 @@ def _slug(task: Task) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's values as those of JSON."""
+    """NumPy's values as those of JSON, which knows no NaN and no infinity: those become None."""
     if isinstance(value, dict):
         return {str(name): _plain(own) for name, own in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(own) for own in value]
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
-    return value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _write(path: Path, content: Any) -> None:
     """All of a file or nothing of it."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(json.dumps(_plain(content), indent=1), encoding="utf-8")
+    part.write_text(json.dumps(_plain(content), indent=1, allow_nan=False), encoding="utf-8")
     part.replace(path)
 
 
@@ -179,7 +264,9 @@ def _draw(experiment: Experiment, records: Records, folder: Path) -> list[str]:
         figures = experiment.draw(records)
         for name, figure in figures.items():
             for ending in ("png", "svg"):
-                figure.savefig(folder / f"{name}.{ending}")
+                part = folder / f"{name}.{ending}.part"
+                figure.savefig(part, format=ending)
+                part.replace(folder / f"{name}.{ending}")
     return list(figures)
 
 

@@ -68,7 +68,11 @@ def iterate(
 
 
 def _log_density(values: np.ndarray, covariance: np.ndarray) -> float:
-    """sum_k log N(values_k | 0, covariance) but for a constant; minus infinity where no jitter helps to factorise."""
+    """sum_k log N(values_k | 0, covariance) but for a constant; minus infinity where no jitter helps to factorise.
+
+    The smallest jitter of ``linalg.JITTER_LADDER`` with which it factorises is taken. Without the noise most
+    covariances need one, and where the printed weights fall depends on it.
+    """
     try:
         L = linalg.cholesky(covariance)
     except LinAlgError:

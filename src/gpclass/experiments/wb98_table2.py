@@ -53,9 +53,8 @@ def claims(records: Records) -> dict[str, bool]:
     best_peer = min(errors["linear discriminant"], errors["logistic regression"])
     processes = (errors["HMC"], errors["MAP"])
     return {
-        "The Gaussian process is comparable with the best other method: at most 2 per cent of the test rows apart": all(
-            abs(own - best_peer) <= 0.02 * N_TEST for own in processes
-        ),
+        "The Gaussian process is comparable with the better of the two linear methods: at most 2 per cent of the test "
+        "rows apart": all(abs(own - best_peer) <= 0.02 * N_TEST for own in processes),
         "An error of about 20 per cent, where the share of the diabetic is 33": all(
             0.18 * N_TEST < own < 0.22 * N_TEST < BASELINE for own in processes
         ),
@@ -80,12 +79,13 @@ EXPERIMENT = Experiment(
     "wb98-table2",
     "Diabetes of Pima women: hybrid Monte Carlo and a point estimate",
     "Ripley's split as in the paper, 200 rows to learn from and 332 to test on. Inputs standardised on the training "
-    "rows, priors, starting values, steps, 200 trajectories and a third thrown away as in the paper; ten chains "
-    "apart instead of one (two in quick runs), whose mean error counts. The point estimate is found by L-BFGS-B to "
-    "convergence instead of 20 steps of scaled conjugate gradients. Errors are binomial; the test rows are the "
-    "published ones, so two methods that agree differ by less. Of the other methods of the table only those with "
-    "one obvious form are computed again (logistic regression without penalty); Neal's sampler of the latent "
-    "functions is not.",
+    "rows, priors, starting values, steps, 200 trajectories and a third thrown away as in the paper, which does not "
+    "print where v1 starts (here at its prior's mean); ten chains apart instead of one (two in quick runs), whose "
+    "mean error counts. The point estimate is found by L-BFGS-B to convergence instead of 20 steps of scaled "
+    "conjugate gradients. The table has 69 errors of the point estimate, which are compared with, the text 21.7 %, "
+    "which would be 72. Errors are binomial; the test rows are the published ones, so two methods that agree differ "
+    "by less. Of the other methods of the table only those with one obvious form are computed again (logistic "
+    "regression without penalty); Neal's sampler of the latent functions is not.",
     tasks,
     run,
     compare,
