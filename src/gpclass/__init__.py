@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .multitask import MultiTaskIVM
     from .multiview import ViewVotingClassifier
     from .ordinal import GPOrdinalClassifier
+    from .persistence import load, save
     from .regressor import GPRegressor
     from .semisupervised import NullCategoryClassifier
     from .sparse import SparseGPClassifier
@@ -31,6 +32,8 @@ _HOMES = {
     "ViewVotingClassifier": "multiview",
     "VirtualVectorClassifier": "invariance",
     "compare": "comparison",
+    "load": "persistence",
+    "save": "persistence",
 }
 
 __all__ = [
@@ -46,6 +49,8 @@ __all__ = [
     "VirtualVectorClassifier",
     "__version__",
     "compare",
+    "load",
+    "save",
 ]
 
 

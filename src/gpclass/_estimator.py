@@ -18,6 +18,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arviz import inference_data
+from ._filing import is_filing
 from ._learning import HYPER, Fitted, fit_samples, learn_default, why_not_mixed
 from ._progress import Callbacks, Terminal, listening
 from ._tables import Categories, as_codes, find_categories
@@ -474,6 +475,11 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         theta = self.hyper_.theta if theta is None else np.asarray(theta, dtype=float)
         if theta.shape != self.hyper_.theta.shape or not np.all(np.isfinite(theta)):
             raise ValueError(f"expected {self.hyper_.theta.size} finite values for theta, got {theta!r}")
+        if not len(self._model.y):
+            raise AttributeError(
+                "the evidence needs the training rows, and the file of a sparse model holds its active rows only; fit "
+                "again, or keep the model with pickle or joblib"
+            )
         for name, value, (low, high) in zip(self._model.theta_names, theta, self._model.theta_bounds, strict=True):
             if not low - 1e-9 <= value <= high + 1e-9:
                 raise ValueError(f"expected theta of {name} between {low:.4g} and {high:.4g}, got {value:.4g}")
@@ -481,6 +487,16 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             value, gradient, _ = self._model.value_and_gradient(theta)
             return value + self._log_units, gradient
         return self._model.evidence(theta) + self._log_units
+
+    #: whether a saved file holds the training rows; without them there is no evidence at other parameters
+    _files_rows: bool = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if is_filing() and not self._files_rows and "_model" in state:
+            model = state["_model"]
+            state = {**state, "_model": replace(model, X=model.X[:0], y=model.y[:0])}
+        return state
 
     #: what the units of the observations add to a log density of them
     _log_units: float = 0.0

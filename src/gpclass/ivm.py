@@ -24,13 +24,12 @@ from .hyper.objective import set_aside
 from .hyper.sampler import Sampler
 from .inference import IVM, Exact
 from .inference.active_set import Chosen
-from .inference.base import Engine, Fit, class_matrix
+from .inference.base import Engine, Fit
 from .inference.ivm import DEFAULT_SIZE
 from .inference.online import Basis
 from .inference.selection import Selector
 from .kernels import PerClass
 from .likelihoods import Likelihood
-from .linalg import half_solve
 from .posteriors import GaussianPosterior, InducingPosterior
 
 #: Rows that are passed over are the easier ones and flatter the model. Of so many rows, some are therefore set aside to
@@ -58,6 +57,7 @@ class IVMEstimator(GPEstimator):
     log_evidence_: float
     _basis: Basis | None = None
     _problem: str | None = None
+    _files_rows = False
 
     def _ivm(self, learner: Engine) -> IVM:
         return IVM(
@@ -152,13 +152,14 @@ class IVMEstimator(GPEstimator):
                 np.zeros((groups, 0, 0)),
             )
         assert isinstance(self.posterior_, GaussianPosterior)
-        rows, weights = self.posterior_.X, self.posterior_.weights
+        posterior = self.posterior_
+        rows, weights = posterior.X, posterior.weights
         K = self.kernel_(rows)
         if weights.chol.ndim == 3 and groups == 1 < n_latent:
             raise ValueError(
                 "update='vb' shares covariances between classes, but the model was fitted with update='adf'"
             )
-        halves = [half_solve(class_matrix(weights.chol, g), K) for g in range(groups)]
+        halves = [posterior.half(K, g) for g in range(groups)]
         Sigma = np.stack([K - half.T @ half for half in halves])
         return Basis(self.kernel_, self._budget, rows, K @ weights.alpha, Sigma)
 

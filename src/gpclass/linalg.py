@@ -103,6 +103,11 @@ def cholesky(A: np.ndarray) -> np.ndarray:
     )
 
 
+def whitened_factor(K: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """Lower factor of I + diag(root) K diag(root), the form in which posteriors keep their precision; or of a stack."""
+    return cholesky(root[:, None] * K * root + np.eye(len(root)))
+
+
 def cholesky_in_place(A: np.ndarray) -> None:
     """A, in LAPACK's order, becomes its lower factor; with jitter if it must."""
     diagonal = np.diag(A).copy()

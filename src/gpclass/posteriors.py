@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from . import linalg
+from ._filing import is_filing
 from .calibration import Calibration
 from .inference.base import Weights, class_matrix
 from .inference.coupling import add_coupling
@@ -53,6 +54,26 @@ class GaussianPosterior:
     def n_latent(self) -> int:
         return self.weights.alpha.shape[1]
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        if is_filing() and np.array_equal(self._factor(), self.weights.chol):
+            state["weights"] = self.weights._replace(chol=None)  # type: ignore[arg-type]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if self.weights.chol is None:
+            vars(self)["weights"] = self.weights._replace(chol=self._factor())
+
+    def _factor(self) -> np.ndarray:
+        """The factor of I + root K root, computed anew: most engines' own, and then the same to the last bit."""
+        root = self.weights.root
+        with linalg.suited_threads(len(self.X)):
+            K = self.kernel(self.X)
+            if root.ndim == 1:
+                return linalg.whitened_factor(K, root)
+            return np.stack([linalg.whitened_factor(class_matrix(K, c), own) for c, own in enumerate(root.T)])
+
     def latent(self, X: np.ndarray) -> Latent:
         """Marginal means and variances at new rows, computed in blocks."""
         coupled = self.weights.coupling is not None
@@ -65,7 +86,7 @@ class GaussianPosterior:
             mean[rows] = self._mean(cross)
             own, between = [], []
             for c in range(stacked):
-                V = self._half(cross, c)
+                V = self.half(cross, c)
                 variance = prior if prior.ndim == 1 else prior[c]
                 # Rounding can push a variance just below zero where the data settle everything.
                 own.append(np.maximum(variance - np.einsum("ij,ij->j", V, V), 1e-12 * variance))
@@ -92,7 +113,7 @@ class GaussianPosterior:
         covariances = []
         for c in range(self.n_latent):
             if c == 0 or self.weights.chol.ndim == 3:
-                V = self._half(cross, c)
+                V = self.half(cross, c)
                 covariance = class_matrix(prior, c) - V.T @ V
                 if self.weights.coupling is not None:
                     shared = self._shared(V, c)
@@ -111,7 +132,7 @@ class GaussianPosterior:
         for c, covariance in enumerate(covariances):
             if common is not None:
                 # What the classes share comes from one draw for all of them, the rest from draws of their own.
-                shared = self._shared(self._half(cross, c), c)
+                shared = self._shared(self.half(cross, c), c)
                 draws[:, :, c] = mean[:, c] + common @ shared
                 covariance = covariance - shared.T @ shared
             else:
@@ -128,7 +149,7 @@ class GaussianPosterior:
     def _mean(self, cross: np.ndarray) -> np.ndarray:
         return linalg.product(cross, self.weights.alpha)
 
-    def _half(self, cross: np.ndarray, c: int) -> np.ndarray:
+    def half(self, cross: np.ndarray, c: int) -> np.ndarray:
         """L^-1 (root * k*), one column for each new row."""
         root = self.weights.root if self.weights.root.ndim == 1 else self.weights.root[:, c]
         return linalg.half_solve(class_matrix(self.weights.chol, c), root[:, None] * class_matrix(cross, c).T)

@@ -115,6 +115,8 @@ n_features_in_
     True
     """
 
+    _files_rows = False
+
     def __init__(
         self,
         kernel: Any = None,

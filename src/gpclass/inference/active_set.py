@@ -22,7 +22,7 @@ import numpy as np
 from .. import linalg
 from .._numba import jit, over_rows
 from ..kernels import Kernel
-from .base import Weights
+from .base import Weights, class_matrix
 
 #: Variances stay above this share of the prior's: rounding can push them below zero where the data settle everything.
 _FLOOR = 1e-12
@@ -230,15 +230,24 @@ class ActiveSet:
         return Chosen(np.array(self.rows), self.site_precision[:S].copy(), self.site_mean[:S].copy())
 
     def weights(self) -> Weights:
-        """The posterior in the form that predictions need, at the active rows."""
+        """The posterior in the form that predictions need, at the active rows.
+
+        The factor is computed anew: it is free of what many updates have rounded away, and a saved model need not keep
+        what can be had again to the last bit (``posteriors``).
+        """
         S = self.size
-        alpha = np.empty((S, self.mean.shape[1]))
+        roots = np.sqrt(self.site_precision[:S])
+        K = self.columns.kernel(self.columns.X[self.rows])
+        alpha, factors = np.empty((S, self.mean.shape[1])), []
         for g in range(self.n_groups):
-            classes = self.of_group(g)
-            alpha[:, classes] = linalg.inverse_factor(self.L[g, :S, :S]).T @ self.b[:S, classes]
+            classes, root = self.of_group(g), roots[:, g]
+            factors.append(linalg.whitened_factor(class_matrix(K, g), root))
+            # (B^-1 + K)^-1 m
+            pulled = root[:, None] * self.site_mean[:S, classes]
+            alpha[:, classes] = root[:, None] * linalg.solve(factors[g], pulled)
         if self.n_groups == 1:
-            return Weights(alpha, np.ones(S), np.array(self.L[0, :S, :S], order="F"))
-        return Weights(alpha, np.ones_like(alpha), self.L[:, :S, :S].copy())
+            return Weights(alpha, roots[:, 0], factors[0])
+        return Weights(alpha, roots, np.stack(factors))
 
 
 def _append_column(

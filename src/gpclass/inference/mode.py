@@ -71,7 +71,7 @@ class Landscape:
         check_prior(K)
         self.noise = likelihood.auxiliary_noise(len(y))
         root = self.noise**-0.5
-        self.chol = linalg.cholesky(root[:, None] * K * root + np.eye(len(y)))
+        self.chol = linalg.whitened_factor(K, root)
         # Sigma as a matrix: conjugate gradients apply it often, and one product beats two solves.
         self.Sigma = (np.eye(len(y)) - linalg.inverse(self.chol)) / root[:, None] / root
         identity = np.eye(n_latent) / self.noise[:, None, None]
