@@ -29,7 +29,7 @@ lint: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/pdoc --math --docformat numpy --output-directory docs/_build gpclass $(addprefix gpclass.,kernels likelihoods inference hyper priors diagnostics cone \
-	  posteriors calibration metrics plotting datasets)
+	  posteriors calibration metrics persistence plotting datasets experiments)
 	@echo "open docs/_build/gpclass.html"
 
 bench: $(STAMP)
