@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from ._files import write_whole
 from ._filing import filing
 
 _MAGIC = b"gpclass model\n"
@@ -62,7 +62,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
         "sha256": hashlib.sha256(content).hexdigest(),
     }
     path = Path(path)
-    _write(path, _MAGIC + json.dumps(head).encode() + b"\n" + content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, _MAGIC + json.dumps(head).encode() + b"\n" + content)
     return path
 
 
@@ -117,29 +118,6 @@ def _parts(path: Path) -> tuple[dict[str, Any], bytes]:
 def _foreign(names: list[str]) -> list[str]:
     """Types that are neither known to skops nor ours."""
     return [name for name in names if not name.startswith("gpclass.")]
-
-
-def _write(path: Path, content: bytes) -> None:
-    """A temporary file beside the old one, on the disk before it takes the name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(part, 0o666 & ~_umask())
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """The mask of this process; it can be read only by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _skops() -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
 from .. import pages
+from .._files import write_whole
 from . import NAMES
 from .base import Comparison, rounded
 from .runner import Result
@@ -69,9 +69,7 @@ def write(folder: Path, path: Path) -> list[str]:
             "\n".join([f"expected results of 'gpclass reproduce' in {folder}, and there are none", *damaged])
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(pages.page("gpclass: the papers, reproduced", _body(results)), encoding="utf-8")
-    part.replace(path)
+    write_whole(path, pages.page("gpclass: the papers, reproduced", _body(results)))
     return damaged
 
 

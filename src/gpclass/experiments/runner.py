@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from io import BytesIO, StringIO
 from math import isfinite
 from pathlib import Path
 from typing import Any, get_args
@@ -23,6 +24,7 @@ import numpy as np
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
+from .._files import write_whole
 from .base import Comparison, Experiment, Records, Size, Task
 from .data import load
 
@@ -237,21 +239,17 @@ def _plain(value: Any) -> Any:
 
 
 def _write(path: Path, content: Any) -> None:
-    """All of a file or nothing of it."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(json.dumps(_plain(content), indent=1, allow_nan=False), encoding="utf-8")
-    part.replace(path)
+    write_whole(path, json.dumps(_plain(content), indent=1, allow_nan=False))
 
 
 def _write_csv(path: Path, records: Records) -> None:
     """Values without the lists, one row for each record."""
     names = list(dict.fromkeys(name for row in records for name, value in row.items() if not isinstance(value, list)))
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names, extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(records)
-    part.replace(path)
+    text = StringIO(newline="")
+    writer = csv.DictWriter(text, names, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(records)
+    write_whole(path, text.getvalue())
 
 
 def _draw(experiment: Experiment, records: Records, folder: Path) -> list[str]:
@@ -264,9 +262,9 @@ def _draw(experiment: Experiment, records: Records, folder: Path) -> list[str]:
         figures = experiment.draw(records)
         for name, figure in figures.items():
             for ending in ("png", "svg"):
-                part = folder / f"{name}.{ending}.part"
-                figure.savefig(part, format=ending)
-                part.replace(folder / f"{name}.{ending}")
+                drawn = BytesIO()
+                figure.savefig(drawn, format=ending)
+                write_whole(folder / f"{name}.{ending}", drawn.getvalue())
     return list(figures)
 
 
