@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -54,3 +55,16 @@ def relative_error(actual, expected):
     """Largest difference relative to the largest expected entry."""
     actual, expected = np.asarray(actual), np.asarray(expected)
     return np.max(np.abs(actual - expected)) / max(np.max(np.abs(expected)), 1e-300)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium without a window."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs the browser Chromium")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        window = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield window
+        window.close()

@@ -18,6 +18,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._arviz import inference_data
+from ._documentation import Documented
 from ._filing import is_filing
 from ._learning import HYPER, Fitted, fit_samples, learn_default, why_not_mixed
 from ._progress import Callbacks, Terminal, listening
@@ -116,7 +117,7 @@ def _warn_if_blind(kernel: Kernel, X: np.ndarray) -> None:
             )
 
 
-class GPEstimator(CallbackSupportMixin, BaseEstimator):
+class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
     """Base of GPClassifier and GPRegressor."""
 
     kernel: Any

@@ -20,6 +20,10 @@ import numba
 import numpy as np
 from scipy.special import erfcx
 
+from ._compiling import announce
+
+announce()
+
 jit = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 #: For long sums: without leave to reorder them the compiler cannot use vector instructions.
 jit_sums = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from ._learning import Fitted
 from .likelihoods import Gaussian, Likelihood
 from .posteriors import members_of
 
@@ -41,6 +42,15 @@ class NumberPredictor(RegressorMixin):
         self._log_units = -n_rows * log_scale
         self.log_evidence_ -= (n_rows if n_heard is None else n_heard) * log_scale
         self.noise_std_ = self.target_scale_ * float(np.sqrt(self.likelihood_.variance))
+
+    def _keep_leave_one_out(self, fits: list[Fitted]) -> None:
+        """Predictions of each training target from the others, where one set of parameters made them."""
+        self.loo_mean_: np.ndarray | None = None
+        self.loo_std_: np.ndarray | None = None
+        if len(fits) == 1 and fits[0].fit.loo is not None:
+            mean, variance = fits[0].fit.loo
+            self.loo_mean_ = self._units(mean.ravel() + self.likelihood_.bias)
+            self.loo_std_ = self.target_scale_ * np.sqrt(variance.ravel() + self.likelihood_.variance)
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean (m,) of new targets; with ``return_std`` or ``return_cov`` also their spread, noise included."""

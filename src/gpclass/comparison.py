@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import _safe_split
 
+from ._progress import Task, task
 from .metrics import calibration_error, mean_log_probability
 
 
@@ -79,6 +80,13 @@ def compare(estimators: Mapping[str, Any], X: Any, y: Any, *, cv: Any = 5, verbo
         raise ValueError(f"expected one label for each row, got y of shape {y.shape}; soft labels cannot be scored")
     classes = np.unique(y)
     folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    with task("comparison", len(estimators) * len(folds)) as steps:
+        return _compared(estimators, X, y, classes, folds, verbose, steps)
+
+
+def _compared(
+    estimators: Mapping[str, Any], X: Any, y: np.ndarray, classes: np.ndarray, folds: list, verbose: bool, steps: Task
+) -> Comparison:
     scores, everything = [], {}
     for name, estimator in estimators.items():
         proba = np.full((len(y), len(classes)), np.nan)
@@ -98,6 +106,7 @@ def compare(estimators: Mapping[str, Any], X: Any, y: Any, *, cv: Any = 5, verbo
             seconds = time.perf_counter() - start
             wrong = np.mean(classes[proba[test].argmax(axis=1)] != y_test)
             rows.append((wrong, mean_log_probability(y_test, proba[test], classes), seconds))
+            steps.step(name)
             if verbose:
                 print(f"{name}: error {100 * wrong:.2f} %, {seconds:.2f} s", flush=True)
         table = np.array(rows)

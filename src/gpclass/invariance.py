@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._documentation import Documented
 from ._estimator import untouched_on_failure
 from ._labels import refuse_mixed_labels
 from .inference import IVM
@@ -49,7 +50,7 @@ class _Transform(NamedTuple):
     function: Callable[[np.ndarray], Any]
 
 
-class VirtualVectorClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class VirtualVectorClassifier(Documented, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """An informative vector machine for data whose labels outlive a transform, such as an image moved by one pixel.
 
     The rows that an ``IVMClassifier`` keeps are transformed, and rows are chosen again from among them and their

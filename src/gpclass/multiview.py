@@ -14,6 +14,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
+from ._documentation import Documented
 from ._estimator import untouched_on_failure
 from ._labels import refuse_mixed_labels
 from ._tables import is_frame
@@ -22,7 +23,7 @@ from .classifier import GPClassifier
 RULES = ("sum", "product")
 
 
-class ViewVotingClassifier(ClassifierMixin, BaseEstimator):
+class ViewVotingClassifier(Documented, ClassifierMixin, BaseEstimator):
     """Independent classifiers, one for each view, combined by the sum or the product rule (Kittler et al., 1998).
 
     The classifiers do not know of each other, so a view cannot make up for what another lacks; ``GPClassifier`` with a

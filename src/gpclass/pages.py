@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Sequence
 from html import escape
-from pathlib import Path
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2024; --soft: #5b6470; --page: #fbfbfa; --card: #ffffff; --line: #dfe2e6;
@@ -45,6 +44,8 @@ ul.claims li { margin: 0.25rem 0; }
 figure { margin: 1rem 0; }
 img { display: block; max-width: 100%; height: auto; background: #fff; border-radius: 6px; }
 td .soft { font-size: 0.9em; }
+.count { display: inline-block; min-width: 2.2em; border-radius: 4px; padding: 0 0.3em; }
+code { font-size: 0.85em; }
 @media (max-width: 40rem) {
   section { padding: 0.8rem 0.6rem; }
   table { font-size: 0.8rem; }
@@ -87,7 +88,7 @@ def table(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]], number
     return f"{start}<table>{head}<tbody>{body}</tbody></table></div>"
 
 
-def picture(path: Path, description: str) -> str:
-    """A PNG file inside the page."""
-    inside = base64.b64encode(path.read_bytes()).decode("ascii")
+def picture(png: bytes, description: str) -> str:
+    """A PNG image inside the page."""
+    inside = base64.b64encode(png).decode("ascii")
     return f'<figure><img src="data:image/png;base64,{inside}" alt="{escape(description)}"></figure>'

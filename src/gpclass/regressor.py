@@ -29,6 +29,8 @@ class GPRegressor(NumberPredictor, GPEstimator):
     kernel_, likelihood_, relevance_, hyper_, info_, n_iter_ : as for ``GPClassifier``
     log_evidence_ : float, log p(y) in the units of y
     noise_std_ : float, learned noise in the units of y
+    loo_mean_, loo_std_ : (n,) predictions of each training target from the others, and their spread, noise included;
+        None where predictions are averaged over sampled parameters
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class GPRegressor(NumberPredictor, GPEstimator):
         with self._fitting():
             X, y = self._validated(X, y, y_numeric=True, ensure_min_samples=2)
             engine = choose("inference", self.inference, ENGINES)
-            self._learn(X, self._settle_target(y), self._noise(), engine, 1)
+            fits = self._learn(X, self._settle_target(y), self._noise(), engine, 1)
             self._in_units_of_target(len(y))
+            self._keep_leave_one_out(fits)
         return self

@@ -1,19 +1,26 @@
 """Metrics, pictures, toy data and the demo's parts."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 
 from gpclass import GPClassifier, IVMClassifier, MultiTaskIVM, NullCategoryClassifier, VirtualVectorClassifier
 from gpclass.datasets import make_crescents, make_rings
-from gpclass.hyper import Evidence, Importance
-from gpclass.kernels import RBF
+from gpclass.hyper import Alternating, Evidence, Importance
+from gpclass.kernels import RBF, Constant, PerClass
 from gpclass.likelihoods import NullCategory
 from gpclass.metrics import calibration_error, mean_log_probability, reliability_curve
 from gpclass.plotting import (
     BoundDisplay,
+    EvidenceDisplay,
     NullCategoryDisplay,
     ProbabilityMapDisplay,
     RelevanceDisplay,
@@ -22,7 +29,9 @@ from gpclass.plotting import (
     TaskDisplay,
     UpdateDisplay,
     VirtualVectorDisplay,
+    log_relevance,
 )
+from gpclass.plotting._canvas import class_colours
 from gpclass.priors import Normal
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -62,6 +71,12 @@ def test_perfectly_calibrated_probabilities_have_little_error():
     assert calibration_error(y, np.column_stack([1 - p, p]), [0, 1]) < 0.01
 
 
+def test_no_matplotlib_before_something_is_drawn():
+    code = "import sys, gpclass.plotting; print('matplotlib' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "False"
+
+
 def test_displays_draw(fitted):
     model, X, y = fitted
     display = ProbabilityMapDisplay.from_estimator(model, X, y, features=(2, 3), resolution=20)
@@ -73,6 +88,113 @@ def test_displays_draw(fitted):
     assert set(names[:2]) == {"x3", "x4"}
     display = ReliabilityDisplay.from_estimator(model, X, y)
     assert display.plot(ax=display.ax_).figure_ is display.figure_
+
+
+def test_drawing_again_draws_the_rows_too(fitted):
+    model, X, y = fitted
+    display = ProbabilityMapDisplay.from_estimator(model, X, y, features=(2, 3), resolution=10)
+    again = display.plot(ax=matplotlib.figure.Figure().subplots())
+    offsets = [part.get_offsets() for part in again.ax_.collections[-3:]]
+    for k, places in enumerate(offsets):
+        np.testing.assert_array_equal(places, X[y == k][:, [2, 3]])
+    assert (again.ax_.get_xlabel(), again.ax_.get_ylabel()) == ("x3", "x4")
+    with pytest.raises(ValueError, match="expected y with 150 labels, one for each row of X, got 3"):
+        ProbabilityMapDisplay.from_estimator(model, X, y[:3])
+    with pytest.raises(ValueError, match=r"expected labels among \[0, 1, 2\], got 'setosa'"):
+        ProbabilityMapDisplay.from_estimator(model, X, np.full(len(X), "setosa"))
+    with pytest.raises(NotFittedError):
+        ProbabilityMapDisplay.from_estimator(clone(model), X)
+
+
+def test_ten_classes_have_ten_colours():
+    colours = class_colours(10)
+    apart = np.abs(colours[:, None] - colours).sum(axis=2)
+    assert apart[~np.eye(10, dtype=bool)].min() > 0.2
+
+
+def test_reliability_has_intervals(fitted):
+    model, X, y = fitted
+    proba = model.predict_proba(X)
+    display = ReliabilityDisplay.from_predictions(y, proba, model.classes_)
+    (name,) = display.curves
+    curve = display.curves[name]
+    for i, (share, rows) in enumerate(zip(curve.accuracy, curve.rows, strict=True)):
+        expected = binomtest(round(share * rows), int(rows)).proportion_ci(0.95, method="wilson")
+        np.testing.assert_allclose(display.intervals[name][:, i], [expected.low, expected.high], atol=1e-12)
+    bars = np.array(display.ax_.collections[-1].get_segments())
+    np.testing.assert_allclose(bars[:, :, 0], np.stack([curve.confidence] * 2, axis=1))
+    np.testing.assert_allclose(bars[:, :, 1], display.intervals[name].T)
+
+
+def test_reliability_of_what_can_and_cannot_be():
+    y, p = [0, 1, 1, 0], np.array([0.2, 0.9, 0.4, 0.1])
+    one = ReliabilityDisplay.from_predictions(y, p, [0, 1])
+    both = ReliabilityDisplay.from_predictions(y, {"a": np.column_stack([1 - p, p]), "b": p}, [0, 1])
+    np.testing.assert_array_equal(one.curves["predictions"].accuracy, both.curves["a"].accuracy)
+    np.testing.assert_array_equal(both.curves["b"].accuracy, both.curves["a"].accuracy)
+    assert [text.get_text() for text in both.ax_.get_legend().get_texts()] == ["a", "b"]
+    with pytest.raises(ValueError, match=r"expected probabilities of shape \(4, 2\), labels by classes, got \(4, 3\)"):
+        ReliabilityDisplay.from_predictions(y, np.full((4, 3), 1 / 3), [0, 1])
+    with pytest.raises(ValueError, match="expected n_bins, a whole number of at least 1, got 0"):
+        ReliabilityDisplay.from_predictions(y, p, [0, 1], n_bins=0)
+    with pytest.raises(ValueError, match="expected at least one array of probabilities, got none"):
+        ReliabilityDisplay.from_predictions(y, {}, [0, 1])
+
+
+def test_relevances_with_their_errors():
+    X, y = load_iris(return_X_y=True)
+    model = GPClassifier(10.0 * RBF(np.ones(4)), hyper=Evidence(max_rows=None)).fit(X[::3], y[::3])
+    display = RelevanceDisplay.from_estimator(model, feature_names=list("abcd"))
+    order = np.argsort(model.relevance_)[::-1]
+    np.testing.assert_allclose(display.sd, log_relevance(model)[1][order])
+    assert np.all(np.isfinite(display.sd))
+    assert display.names == ["abcd"[j] for j in order]
+    bars = np.array(display.ax_.collections[1].get_segments())
+    np.testing.assert_allclose(bars[:, 0, 0], display.relevance * np.exp(-display.sd))
+    np.testing.assert_allclose(bars[:, 1, 0], display.relevance * np.exp(display.sd))
+    np.testing.assert_array_equal(bars[:, 0, 1], [3, 2, 1, 0])
+    assert display.ax_.get_xscale() == "log"
+
+
+def test_relevances_without_errors(fitted):
+    model, X, y = fitted
+    known = RelevanceDisplay.from_estimator(model)
+    assert np.all(np.isnan(known.sd))
+    assert len(known.ax_.collections) == 1
+    each = GPClassifier(PerClass(10.0 * RBF(np.ones(4))), hyper="fixed").fit(X, y)
+    assert np.all(np.isnan(RelevanceDisplay.from_estimator(each).sd))
+    with pytest.raises(ValueError, match="expected 4 feature_names, got 2"):
+        RelevanceDisplay.from_estimator(model, feature_names=["a", "b"])
+    blind = GPClassifier(Constant(), hyper="fixed").fit(X, y)
+    with pytest.raises(ValueError, match="expected a kernel with scales of inputs, got relevances"):
+        RelevanceDisplay.from_estimator(blind)
+    with pytest.raises(TypeError, match="expected a model with relevances, got LogisticRegression"):
+        RelevanceDisplay.from_estimator(LogisticRegression(max_iter=1000).fit(X, y))
+
+
+def test_rounds_of_learning(fitted):
+    X, y = load_iris(return_X_y=True)
+    search = Alternating(n_rounds=3, n_active=15)
+    model = IVMClassifier(10.0 * RBF(1.0), n_active=15, hyper=search, refine=False).fit(X[50:], y[50:])
+    display = EvidenceDisplay.from_estimator(model)
+    np.testing.assert_array_equal(display.ax_.lines[0].get_xdata(), [1, 2, 3])
+    np.testing.assert_array_equal(display.ax_.lines[0].get_ydata(), model.hyper_.trace)
+    ((mark, height),) = display.ax_.collections[0].get_offsets()
+    assert height == model.hyper_.value == model.hyper_.trace[int(mark) - 1]
+    with pytest.raises(ValueError, match=r"whose learning keeps its iterations.*got hyper='fixed'"):
+        EvidenceDisplay.from_estimator(fitted[0])
+    with pytest.raises(ValueError, match=r"whose engine keeps a bound after each iteration.*got IVMClassifier"):
+        BoundDisplay.from_estimator(model)
+
+
+def test_learning_by_the_evidence_keeps_its_iterations():
+    X, y = load_iris(return_X_y=True)
+    model = GPClassifier(10.0 * RBF(5.0), hyper="evidence").fit(X[::3], y[::3])
+    display = EvidenceDisplay.from_estimator(model)
+    trace = display.ax_.lines[0].get_ydata()
+    assert len(trace) > 3
+    assert np.all(np.diff(trace) >= 0)
+    assert trace[-1] == model.hyper_.value
 
 
 def test_rings_are_as_the_paper_says():

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from gpclass.cli import app
 from gpclass.experiments import NAMES, Comparison, Experiment, reproduce
+from tests.browsing import opened
 
 command = CliRunner()
 
@@ -118,7 +119,7 @@ def test_a_stopped_run_says_how_to_go_on(tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpclass.cli._carried_out", stop)
+    monkeypatch.setattr("gpclass.cli.experiments._carried_out", stop)
     stopped = command.invoke(app, ["reproduce", "g06-sinc", "--out", str(tmp_path)])
     assert stopped.exit_code == 130
     assert "the same command goes on" in stopped.output
@@ -141,42 +142,17 @@ def test_the_page_is_one_file(report):
     assert "<s>holds" not in text
 
 
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("needs the browser Chromium")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_the_page_in_a_browser(browser, report, width, scheme):
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    said, asked = [], []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(report.as_uri())
-    assert said == []
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page = opened(browser, report, width, scheme)
     # Tables could scroll by themselves, but need not.
     assert page.evaluate("[...document.querySelectorAll('.scroll')].every(s => s.scrollWidth <= s.clientWidth)")
     for verdict in ("within", "better", "worse", "differs"):
         assert page.locator("td .good, td .other, td .bad", has_text=verdict).count() == 1
-    images = page.evaluate("[...document.images].map(i => i.complete && i.naturalWidth > 100)")
-    assert images
-    assert all(images)
     targets = page.evaluate("[...document.querySelectorAll('a')].map(a => a.getAttribute('href'))")
     assert targets
     assert all(target.startswith("#") and page.query_selector(f'[id="{target[1:]}"]') for target in targets)
     page.click("nav a")
     assert page.evaluate("location.hash") == "#gr06-table1"
-    dark = sum(map(int, page.evaluate("getComputedStyle(document.body).backgroundColor").strip("rgb()").split(",")))
-    assert dark < 200 if scheme == "dark" else dark > 600
     page.close()

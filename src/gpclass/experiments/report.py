@@ -128,7 +128,7 @@ def _section(result: Result, folder: Path) -> Iterator[str]:
         heads = ("quantity", "published", "here", "difference")
         yield pages.table(f"numbers of {result.name}", heads, map(_cells, result.comparisons), numbers=(1, 2, 3))
     for name in result.figures:
-        yield pages.picture(folder / f"{name}.png", f"{result.title}: {name.replace('_', ' ')}")
+        yield pages.picture((folder / f"{name}.png").read_bytes(), f"{result.title}: {name.replace('_', ' ')}")
     makers = "; ".join(", ".join(f"{name} {value}" for name, value in maker.items()) for maker in result.makers)
     warned = ", ".join(f"{count} {name}" for name, count in result.warnings.items()) or "none"
     yield (

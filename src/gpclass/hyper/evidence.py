@@ -161,10 +161,12 @@ def climb(target: Target, theta: np.ndarray, max_iter: int, tol: float, coordina
         value, gradient = target(at)
         return (-value / scale, -gradient * within / scale) if np.isfinite(value) else (_REFUSED, gradient)
 
+    trace = [first]
     with task("search") as search:
 
         def tell(intermediate_result: OptimizeResult) -> None:
-            if search.step(f"log posterior {-intermediate_result.fun * scale:.2f}"):
+            trace.append(-float(intermediate_result.fun) * scale)
+            if search.step(f"log posterior {trace[-1]:.2f}"):
                 raise StopIteration
 
         found = minimize(
@@ -177,4 +179,5 @@ def climb(target: Target, theta: np.ndarray, max_iter: int, tol: float, coordina
             callback=tell,
         )
     converged = bool(found.success) and not target.n_refused
-    return Learned(coordinates.back(found.x)[0], -float(found.fun) * scale, target.n_evaluations, converged)
+    value = -float(found.fun) * scale
+    return Learned(coordinates.back(found.x)[0], value, target.n_evaluations, converged, trace=tuple(trace))

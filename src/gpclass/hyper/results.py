@@ -105,7 +105,7 @@ class Learned(NamedTuple):
 
     ``rows`` are the training rows that theta was learned from, None for all of them.
 
-    ``trace`` is the bound after each iteration, where there are iterations with a bound.
+    ``trace`` is what learning maximises after each of its iterations: the log posterior of theta, or a bound.
 
     ``fits`` holds (theta, weight, Fit) where sampling made the latent functions too, None otherwise.
     """

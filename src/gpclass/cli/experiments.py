@@ -1,4 +1,4 @@
-"""The commands. Whatever takes long to import is imported by the command that needs it."""
+"""Commands for the papers' experiments."""
 
 from __future__ import annotations
 
@@ -7,37 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from .experiments import Experiment, Result
+from ._console import err, fail, out
 
-app = typer.Typer(
-    help="Gaussian-process classification: the papers' experiments, computed again.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-out = Console()
-err = Console(stderr=True)
+if TYPE_CHECKING:
+    from ..experiments import Experiment, Result
+
 COLOURS = {"better": "blue", "within": "green", "worse": "red", "differs": "yellow", "": "default"}
 
 
-def fail(message: str, code: int = 1) -> typer.Exit:
-    """One line on standard error, and the exit to raise."""
-    err.print(Text(f"gpclass: {message}"), soft_wrap=True)
-    return typer.Exit(code)
-
-
-@app.callback()
-def _commands() -> None:
-    """Keeps the name of a command needed also where there is one only."""
-
-
-@app.command()
 def reproduce(
     names: Annotated[
         list[str] | None, typer.Argument(help="Experiments, such as gr06-table1; 'all' for all of them.")
@@ -56,7 +37,7 @@ def reproduce(
 
     What is finished is kept: a run that was stopped goes on where it was. 'gpclass report' makes a page of the results.
     """
-    from .experiments import NAMES, get
+    from ..experiments import NAMES, get
 
     if list_them or not names:
         table = Table("name", "what it shows", box=None)
@@ -88,7 +69,7 @@ def _run_all(
     wanted: list[Experiment], size: Any, folder: Path, jobs: int | None, fresh: bool
 ) -> tuple[list[str], list[str], list[str]]:
     """Names of experiments that were done, left out for want of data, and failed: none of which stops the others."""
-    from .experiments import MissingDataError
+    from ..experiments import MissingDataError
 
     done: list[str] = []
     left_out: list[str] = []
@@ -110,7 +91,7 @@ def _run_all(
 
 
 def _carried_out(experiment: Experiment, size: Any, folder: Path, jobs: int | None, fresh: bool) -> Result:
-    from .experiments import reproduce as carry_out
+    from ..experiments import reproduce as carry_out
 
     columns = (
         TextColumn("{task.description}"),
@@ -127,7 +108,7 @@ def _carried_out(experiment: Experiment, size: Any, folder: Path, jobs: int | No
 
 
 def _show(result: Result) -> None:
-    from .experiments.base import rounded
+    from ..experiments.base import rounded
 
     title = Text(f"{result.name}: {result.title}")
     table = Table("", "", "published", "here", "", title=title, title_justify="left", box=None)
@@ -146,13 +127,12 @@ def _show(result: Result) -> None:
     out.print(f"{result.seconds:.0f} seconds of computing{earlier}\n", highlight=False)
 
 
-@app.command()
 def report(
     folder: Annotated[Path, typer.Argument(help="Where 'gpclass reproduce' put its results.")] = Path("reproduction"),
     page: Annotated[Path | None, typer.Option("--out", help="The page; otherwise report.html in the folder.")] = None,
 ) -> None:
     """Make one HTML page of all results in a folder; it needs no network and can be sent by mail."""
-    from .experiments.report import write
+    from ..experiments.report import write
 
     path = page or folder / "report.html"
     try:

@@ -1,0 +1,392 @@
+"""Commands for people with a table."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table as Grid
+from rich.text import Text
+
+from ._bar import FitStatus, StepsStatus
+from ._console import as_json, fail, one_line_errors, out, say, tell
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..tabular import TableModel
+
+TableFile = Annotated[
+    Path, typer.Argument(help="A CSV, TSV or Parquet file, names of columns first.", show_default=False)
+]
+ModelFile = Annotated[Path, typer.Argument(help="What 'gpclass fit --save' wrote.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON on standard output, for scripts.")]
+Encoding = Annotated[
+    str | None, typer.Option(help="Of a text file, if it is not UTF-8: cp1252, latin-1, ...", show_default=False)
+]
+Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; again for more.", show_default=False)]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(help="A column to use although it looks like names of rows; again for more.", show_default=False),
+]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(help="A column whose numbers are codes of categories; again for more.", show_default=False),
+]
+
+
+def fit(
+    data: TableFile,
+    target: Target,
+    save: Annotated[Path | None, typer.Option("--save", "-s", help="Where the model goes.", show_default=False)] = None,
+    ordinal: Annotated[
+        str | None,
+        typer.Option(help="Labels with an order, from lowest to highest: low,mid,high.", show_default=False),
+    ] = None,
+    regress: Annotated[bool, typer.Option("--regress", help="Predict a number instead of a label.")] = False,
+    unlabelled: Annotated[
+        str | None,
+        typer.Option(help="What the target of rows without label holds; empty cells count too.", show_default=False),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="A column that says how often each row counts.", show_default=False)
+    ] = None,
+    views: Annotated[
+        Path | None,
+        typer.Option(
+            help="A TOML file with the columns of each source, shape = \\['fou_*', 'mor_*']; weights are learned.",
+            show_default=False,
+        ),
+    ] = None,
+    drop: Drop = None,
+    keep: Keep = None,
+    category: Category = None,
+    engine: Annotated[str, typer.Option(help="auto (by the number of rows), vb, ep, laplace, sparse or ivm.")] = "auto",
+    encoding: Encoding = None,
+    json: AsJson = False,
+) -> None:
+    """Fit a model to a table, tell how well it predicts, and save it.
+
+    Columns may hold numbers or text, and gaps. Columns that only name rows are left out. Scores come from leaving each
+    row out in turn, or from rows held out, so they tell of new rows.
+    """
+    with one_line_errors():
+        _check_place(save)
+        from .. import save as save_model
+        from ..tabular import TableModel, read_table
+
+        table = read_table(data, encoding)
+        if not json:
+            say(f"{data}: {len(table)} rows, {len(table.columns)} columns")
+        model = TableModel(
+            target,
+            order=_order(ordinal),
+            regress=regress,
+            unlabelled=unlabelled,
+            weights=weights,
+            views=None if views is None else _view_columns(views),
+            drop=drop or (),
+            keep=keep or (),
+            category=category or (),
+            engine=engine,
+        ).fit(table, callback=FitStatus())
+        written = None if save is None else save_model(model, save)
+        tell(model.notes_)
+        if json:
+            as_json(_summary(model) | {"saved": None if written is None else str(written)})
+            return
+        _show_model(model)
+        if written is None:
+            say("not saved; to keep the model say --save model.gpclass")
+        else:
+            size = written.stat().st_size / 1e6
+            say(f"saved as {written} ({size:.1f} MB); next: gpclass predict {written} NEW.csv --out predictions.csv")
+
+
+def predict(
+    model: ModelFile,
+    data: TableFile,
+    save: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A CSV file; otherwise standard output.", show_default=False)
+    ] = None,
+    encoding: Encoding = None,
+    json: AsJson = False,
+) -> None:
+    """Predict the rows of a table.
+
+    For each row: the label, the probability of every class, the entropy of the label in nats, divided into what more
+    data could remove and what would last, the similarity to the most similar training row, and whether it is far from
+    all of them. For numbers: prediction and standard deviation, divided in the same way.
+    """
+    with one_line_errors():
+        _check_place(save)
+        from ..tabular import read_table
+
+        found = _loaded(model)
+        table = read_table(data, encoding)
+        _, notes = found.frame(table)
+        columns: dict[str, Sequence[Any]] = {table.unit: table.places}
+        columns |= {own.name: table.columns[own.name] for own in found.schema_.columns if _is_id(own, table)}
+        predictions = found.predictions(table)
+        tell(notes)
+        if json and save is None:
+            as_json({"predictions": {**columns, **predictions}, "notes": notes})
+            return
+        text = _csv({**columns, **{name: _cells(values) for name, values in predictions.items()}})
+        if save is None:
+            sys.stdout.write(text)
+            return
+        from .._files import write_whole
+
+        write_whole(save, text)
+        far = int((predictions["far"] == "yes").sum()) if "far" in predictions else 0
+        if json:
+            as_json({"rows": len(table), "far": far, "out": str(save), "notes": notes})
+            return
+        say(f"{len(table)} predictions are in {save}")
+        if far:
+            say(f"{far} of them are far from the training rows (column 'far'): there the model knows little", "yellow")
+
+
+def evaluate(model: ModelFile, data: TableFile, encoding: Encoding = None, json: AsJson = False) -> None:
+    """Score a model on rows whose labels are known: error, log loss and calibration, with standard errors."""
+    with one_line_errors():
+        from ..tabular import read_table
+
+        found = _loaded(model)
+        scores, predicted, notes = found.evaluate(read_table(data, encoding))
+        tell(notes)
+        table = _confusion(found, predicted)
+        if json:
+            as_json({"scores": scores, "confusion": table, "classes": found.labels, "notes": notes})
+            return
+        _show_scores(scores, f"{scores['rows']} rows of {data}")
+        if table and len(found.labels) <= 12:
+            _show_confusion(found.labels, table)
+
+
+def explain(model: ModelFile, json: AsJson = False) -> None:
+    """Tell what a model goes by: the influence and relevance of every column, weights of views, rows that count."""
+    with one_line_errors():
+        from ..tabular import explain as explained
+
+        found = _loaded(model)
+        told = explained(found)
+        if json:
+            as_json(told)
+            return
+        _show_explanation(found, told)
+
+
+def card(
+    model: ModelFile,
+    save: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The page; otherwise beside the model, ending in .html.", show_default=False),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Write a page about a model: data, scores, reliability, confusion, what it goes by, and rows to look at.
+
+    One HTML file that needs no network and can be sent by mail. It shows some rows of the table.
+    """
+    with one_line_errors():
+        path = save or model.with_suffix(".html")
+        _check_place(path)
+        from .._files import write_whole
+        from ..tabular.card import card as made
+
+        write_whole(path, made(_loaded(model), model.name))
+        if json:
+            as_json({"out": str(path)})
+        else:
+            say(f"wrote {path}")
+
+
+def compare(
+    data: TableFile,
+    target: Target,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the table, each predicted by a model of the others.")] = 5,
+    drop: Drop = None,
+    keep: Keep = None,
+    category: Category = None,
+    encoding: Encoding = None,
+    json: AsJson = False,
+) -> None:
+    """Compare gpclass with logistic regression, random forest, boosting and a support vector machine on your table."""
+    with one_line_errors():
+        from ..tabular import compare_on_table, read_table
+
+        table = read_table(data, encoding)
+        result, notes = compare_on_table(
+            table,
+            target,
+            folds=folds,
+            drop=drop or (),
+            keep=keep or (),
+            category=category or (),
+            progress=StepsStatus(),
+        )
+        tell(notes)
+        if json:
+            as_json({"scores": [score._asdict() for score in result.scores], "folds": folds, "notes": notes})
+            return
+        grid = Grid("model", "error %", "log loss", "calibration error %", "seconds", box=None)
+        for column in grid.columns[1:]:
+            column.justify = "right"
+        for score in result.scores:
+            grid.add_row(
+                score.name,
+                f"{100 * score.error:.2f} ± {100 * score.error_spread:.2f}",
+                f"{-score.log_probability:.4f} ± {score.log_probability_spread:.4f}",
+                f"{100 * score.calibration_error:.1f}",
+                f"{score.seconds:.1f}",
+            )
+        out.print(grid)
+        say(f"means over {folds} folds of {len(table)} rows ± standard errors between folds, best log loss first")
+
+
+def _order(given: str | None) -> list[str] | None:
+    if given is None:
+        return None
+    labels = [label.strip() for label in given.split(",")]
+    if len(labels) < 2 or len(set(labels)) < len(labels) or not all(labels):
+        raise fail(f"--ordinal: expected at least two labels, each once, such as low,mid,high; got {given!r}", 2)
+    return labels
+
+
+def _view_columns(path: Path) -> dict[str, list[str]]:
+    """Sources and their columns in a TOML file: name = ["pattern", ...], at the top or under [views]."""
+    import tomllib
+
+    example = "expected lines such as shape = ['fou_*', 'mor_*']"
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise fail(f"{path} is no TOML ({error}); {example}") from None
+    given = content.get("views", content)
+    if not isinstance(given, Mapping) or not given:
+        raise fail(f"{path}: {example}, got none")
+    views = {}
+    for name, patterns in given.items():
+        patterns = [patterns] if isinstance(patterns, str) else patterns
+        if not (isinstance(patterns, list) and patterns and all(isinstance(own, str) for own in patterns)):
+            raise fail(f"{path}, view {name!r}: {example}, got {patterns!r}")
+        views[name] = patterns
+    return views
+
+
+def _check_place(path: Path | None) -> None:
+    """Better to know now than after minutes that a file cannot be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise fail(f"expected the name of a file to write, and {path} is a folder", 2)
+    if not path.absolute().parent.is_dir():
+        raise fail(f"expected a folder for {path}, and {path.parent} is not there", 2)
+
+
+def _loaded(path: Path) -> TableModel:
+    from .. import load
+    from ..tabular import TableModel
+
+    found = load(path)
+    if not isinstance(found, TableModel):
+        raise fail(f"expected a model that 'gpclass fit' made in {path}, got a {type(found).__name__}")
+    return found
+
+
+def _is_id(column: Any, table: Any) -> bool:
+    return column.kind == "id" and column.name in table.columns
+
+
+def _cells(values: np.ndarray) -> list[str]:
+    """Numbers with six digits, the rest as it is."""
+    return [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values.tolist()]
+
+
+def _csv(columns: dict[str, Sequence[Any]]) -> str:
+    text = StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def _summary(model: TableModel) -> dict[str, Any]:
+    return {
+        "target": model.target,
+        "task": model.task_,
+        "classes": model.labels,
+        "estimator": type(model.estimator_).__name__,
+        "how": model.how_,
+        "scores": model.scores_,
+        "columns": [
+            {"column": own.name, "kind": own.kind, "gaps": own.gaps, "about": own.summary()}
+            for own in model.schema_.columns
+        ],
+        "about": model.about_,
+        "notes": model.notes_,
+    }
+
+
+def _show_model(model: TableModel) -> None:
+    kinds = [own.kind for own in model.schema_.columns]
+    used = f"{kinds.count('number')} columns of numbers, {kinds.count('category')} of categories"
+    say(f"{type(model.estimator_).__name__} of {model.target!r} from {used}, {model.about_['seconds']:g} s")
+    _show_scores(model.scores_, f"{model.how_}, {model.scores_['rows']} rows")
+
+
+def _show_scores(scores: Mapping[str, Any], title: str) -> None:
+    from ..tabular.scoring import in_words
+
+    grid = Grid("", "", "", title=Text(title), title_justify="left", show_header=False, box=None)
+    for name, value, remark in in_words(scores):
+        grid.add_row(name, Text(value, style="bold"), Text(remark, style="dim"))
+    out.print(grid)
+
+
+def _confusion(model: TableModel, predicted: Mapping[str, np.ndarray]) -> list[list[int]] | None:
+    """Rows by their label, columns by the predicted one."""
+    if model.task_ == "numbers":
+        return None
+    from sklearn.metrics import confusion_matrix
+
+    guessed = predicted["proba"].argmax(axis=1)
+    return confusion_matrix(predicted["labels"], guessed, labels=range(len(model.labels))).tolist()
+
+
+def _show_confusion(classes: list[str], table: list[list[int]]) -> None:
+    grid = Grid("label \\ predicted", *[escape(name) for name in classes], box=None)
+    for name, row in zip(classes, table, strict=True):
+        grid.add_row(Text(name), *[str(count) if count else "·" for count in row])
+    out.print(grid)
+
+
+def _show_explanation(model: TableModel, told: Mapping[str, Any]) -> None:
+    unit = "standard deviations of the target" if model.task_ == "numbers" else "nats"
+    columns = told["columns"]
+    relevant = any("relevance" in own for own in columns)
+    heads = ["column", "influence", *(["relevance"] if relevant else [])]
+    say(f"influence: how far predictions move when a column is shuffled, in {unit}")
+    grid = Grid(*heads, box=None)
+    for own in columns:
+        last = [f"{own['relevance']:.3g}" if "relevance" in own else ""] if relevant else []
+        grid.add_row(Text(own["column"]), f"{own['influence']:.4f} ± {own['influence_se']:.4f}", *last)
+    out.print(grid)
+    if told["views"]:
+        grid = Grid("view", "share of the latent variance", box=None)
+        for own in told["views"]:
+            spread = "" if own["share_sd"] is None else f" ± {own['share_sd']:.3f}"
+            grid.add_row(Text(own["view"]), f"{own['share']:.3f}{spread}")
+        out.print(grid)
+    for title, rows in (("most informative", told["informative_rows"]), ("most surprising", told["surprising_rows"])):
+        if rows:
+            say(f"{title} rows ({rows[0]['unit']}s): {', '.join(str(own['place']) for own in rows)}")

@@ -1,0 +1,189 @@
+"""What the columns of a table are: numbers, categories, or nothing to learn from. Found once, held to ever after."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from .reading import Table, TableError, listed
+
+#: A column of which at least this share are numbers is one of numbers, and text in it is a mistake.
+_MOSTLY_NUMBERS = 0.5
+#: Text with more different values than this, in more than half of the rows, names rows and does not group them.
+_MANY_VALUES = 50
+_NAMES_OF_IDS = re.compile(r"(.*[_\s.-])?(id|ids|uuid|guid|index|row|rownum|no|nr|key)", re.IGNORECASE)
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the training table.
+
+    ``kind`` is "number" or "category"; or, for the reason ``why``, it is not learned from: "id", which names rows, or
+    "left out"."""
+
+    name: str
+    kind: str
+    gaps: int
+    why: str = ""
+    median: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    #: categories with their numbers of rows, most frequent first
+    counts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def used(self) -> bool:
+        return self.kind in ("number", "category")
+
+    def summary(self) -> str:
+        """In a few words."""
+        gaps = f", {self.gaps} gaps" if self.gaps else ""
+        if self.kind == "number":
+            return f"{self.low:g} to {self.high:g}, median {self.median:g}{gaps}"
+        if self.kind == "category":
+            shown = ", ".join(f"{value} ({count})" for value, count in self.counts[:4])
+            more = f" and {len(self.counts) - 4} more" if len(self.counts) > 4 else ""
+            return f"{shown}{more}{gaps}"
+        return self.why
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of the training table, in their order, without target and weights."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def used(self) -> tuple[Column, ...]:
+        return tuple(column for column in self.columns if column.used)
+
+    @classmethod
+    def learn(
+        cls,
+        table: Table,
+        *,
+        without: Collection[str] = (),
+        drop: Collection[str] = (),
+        keep: Collection[str] = (),
+        category: Collection[str] = (),
+    ) -> Schema:
+        """What each column is. ``without`` are target and weights; ``drop``, ``keep`` and ``category`` overrule."""
+        for name in (*drop, *keep, *category):
+            table.column(name)
+        found = []
+        for name in table.columns:
+            if name in without:
+                continue
+            if name in drop:
+                gaps = table.columns[name].count(None)
+                found.append(Column(name, "left out", gaps, why="by your wish"))
+            else:
+                found.append(_column(table, name, name in keep, name in category))
+        if not any(column.used for column in found):
+            reasons = "; ".join(f"{column.name!r} is {column.why}" for column in found) or "there are no other columns"
+            raise TableError(f"expected a column to learn from in {table.path}, and there is none: {reasons}")
+        return cls(tuple(found))
+
+    def frame(self, table: Table) -> tuple[Any, list[str]]:
+        """The columns used as a data frame, NaN and None where cells are missing; and what a reader should know."""
+        import pandas as pd
+
+        absent = [column.name for column in self.used if column.name not in table.columns]
+        if absent:
+            raise TableError(
+                f"expected the columns of the training table in {table.path}: {listed(absent)} "
+                f"{'is' if len(absent) == 1 else 'are'} not there; it has {listed(list(table.columns))}"
+            )
+        made: dict[str, Any] = {}
+        notes = []
+        for column in self.used:
+            if column.kind == "number":
+                made[column.name] = numbers(table, column.name)
+                n_gaps = int(np.isnan(made[column.name]).sum())
+            else:
+                cells = table.columns[column.name]
+                made[column.name] = np.array(cells, dtype=object)
+                n_gaps = cells.count(None)
+                known = {value for value, _ in column.counts}
+                strange = next((i for i, cell in enumerate(cells) if cell is not None and cell not in known), None)
+                if strange is not None:
+                    notes.append(f"{table.where(column.name, strange)}: {cells[strange]!r} was not there in training")
+            if n_gaps and not column.gaps:
+                filled = f", filled by {column.median:g}" if column.kind == "number" else ""
+                notes.append(f"{table.path}, column {column.name!r}: {n_gaps} gaps{filled}; training had none")
+        return pd.DataFrame(made), notes
+
+
+def numbers(table: Table, name: str) -> np.ndarray:
+    """A column as floats, NaN where a cell is missing; what is no finite number is refused."""
+    cells = table.column(name)
+    known = {cell: np.nan if cell is None else table.parse(cell) for cell in set(cells)}
+    values = np.array([np.nan if known[cell] is None else known[cell] for cell in cells], dtype=float)
+    wrong = [i for i, cell in enumerate(cells) if cell is not None and not np.isfinite(values[i])]
+    if wrong:
+        raise TableError(f"{table.where(name, wrong[0])}: expected a number, got {cells[wrong[0]]!r}")
+    return values
+
+
+def _column(table: Table, name: str, keep: bool, category: bool) -> Column:
+    cells = table.columns[name]
+    there = [cell for cell in cells if cell is not None]
+    gaps = len(cells) - len(there)
+    counts = Counter(there)
+
+    def left_out(why: str, kind: str = "left out") -> Column:
+        return Column(name, kind, gaps, why)
+
+    if not there:
+        return left_out("empty")
+    if len(counts) == 1 and not gaps:
+        return left_out(f"{there[0]!r} in every row")
+    n_numbers = sum(count for cell, count in counts.items() if table.parse(cell) is not None)
+    if not category and n_numbers == len(there):
+        values = numbers(table, name)
+        known = values[~np.isnan(values)]
+        if not keep and _counts_rows(name, known, gaps):
+            return left_out("a number of its own for every row", "id")
+        low, high = float(known.min()), float(known.max())
+        if low == high and not gaps:  # 1 and 1.0, say
+            return left_out(f"{low:g} in every row")
+        return Column(name, "number", gaps, median=float(median(known.tolist())), low=low, high=high)
+    if not category and n_numbers >= _MOSTLY_NUMBERS * len(there):
+        row = next(i for i, cell in enumerate(cells) if cell is not None and table.parse(cell) is None)
+        raise TableError(
+            f"{table.where(name, row)}: expected a number, as in {n_numbers} of {len(there)} rows, got {cells[row]!r} "
+            f"(is it a column of categories? then --category {name!r})"
+        )
+    if not (keep or category):
+        if all(_is_date(cell) for cell in counts):
+            return left_out("dates; make numbers of them, such as days since, to use them")
+        if len(counts) > _MANY_VALUES and len(counts) > len(there) / 2:
+            return left_out(f"text with {len(counts)} different values in {len(there)} rows", "id")
+        if len(counts) == len(there) >= 5:
+            return left_out("text of its own for every row", "id")
+    return Column(name, "category", gaps, counts=tuple(counts.most_common()))
+
+
+def _counts_rows(name: str, values: np.ndarray, gaps: int) -> bool:
+    """Whether numbers only number the rows."""
+    if gaps or len(values) < 5 or len(np.unique(values)) < len(values) or np.any(values != np.round(values)):
+        return False
+    return bool(_NAMES_OF_IDS.fullmatch(name)) or bool(np.all(np.diff(values) == 1.0))
+
+
+def _is_date(cell: str) -> bool:
+    if _DATE.fullmatch(cell):
+        return True
+    try:
+        datetime.fromisoformat(cell)
+    except ValueError:
+        return False
+    return len(cell) >= 8

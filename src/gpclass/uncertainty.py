@@ -1,0 +1,123 @@
+"""How sure a model is, and why not: entropies, and how like the training rows a new row is."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+from scipy.stats import norm, qmc
+from sklearn.utils.validation import check_is_fitted
+
+from .kernels import Kernel, PerClass
+from .likelihoods import Likelihood
+from .posteriors import MixturePosterior, SeparatePosterior, members_of, row_blocks
+
+#: Nodes for one latent function, where the integral is all but exact, and draws for several.
+_NODES, _DRAWS = 64, 128
+
+
+class EntropySplit(NamedTuple):
+    """Entropy (m,) of predicted labels in nats: all of it, what more data could remove, and what would last."""
+
+    total: np.ndarray
+    removable: np.ndarray
+    lasting: np.ndarray
+
+
+def entropy_split(estimator: Any, X: Any) -> EntropySplit:
+    """Split the entropy of each predicted label, H[E p(y|f)] = I(y; f) + E H[p(y|f)].
+
+    Were the latent functions f known, by ever more rows near the new one, the labels would still be drawn from p(y|f):
+    that entropy lasts. The rest, the mutual information of label and latent functions, is ignorance of f.
+
+    Parameters
+    ----------
+    estimator : a fitted classifier of gpclass
+    X : array-like or data frame of shape (m, n_features)
+    """
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "classes_"):
+        raise TypeError(
+            f"expected a classifier, got {type(estimator).__name__}; predict(X, return_std=True) for numbers"
+        )
+    total = _entropy(estimator.predict_proba(X))
+    rows = estimator._checked(X)
+    lasting = np.zeros(len(rows))
+    for weight, posterior, likelihood in members_of(estimator.posterior_, estimator.likelihood_):
+        mean, cov = estimator.calibration_(*posterior.latent(rows))
+        lasting += weight * _expected_entropy(likelihood, mean, cov)
+    lasting = np.minimum(lasting, total)
+    return EntropySplit(total, total - lasting, lasting)
+
+
+def _entropy(proba: np.ndarray) -> np.ndarray:
+    return -xlogy(proba, proba).sum(axis=1)
+
+
+def _expected_entropy(likelihood: Likelihood, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+    """E H[p(y|f)] (m,) over f ~ N(mean, cov), latent functions independent (m, C) or not (m, C, C)."""
+    n_rows, C = mean.shape
+    if C == 1:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        z, weights = nodes[:, None], weights / weights.sum()
+    else:
+        # The same points for every row: what differs between rows is then no chance.
+        z = norm.ppf(qmc.Sobol(C, seed=0).random(_DRAWS))
+        weights = np.full(_DRAWS, 1.0 / _DRAWS)
+    if cov.ndim == 3:
+        values, vectors = np.linalg.eigh(cov)
+        half = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    found = np.zeros(n_rows)
+    for block in row_blocks(n_rows, len(z) * C):
+        spread = (
+            np.sqrt(cov[block])[None] * z[:, None, :] if cov.ndim == 2 else np.einsum("nij,sj->sni", half[block], z)
+        )
+        f = (mean[block] + spread).reshape(-1, C)
+        entropy = _entropy(likelihood.predict(f, np.zeros_like(f)))
+        found[block] = weights @ entropy.reshape(len(z), -1)
+    return found
+
+
+def similarity(estimator: Any, X: Any) -> np.ndarray:
+    """Correlation (m,), by the learned kernel, of each row's latent value with that of the most similar row kept.
+
+    1 is a row that the model has seen, 0 one that is like none of them: there it predicts what it would without data.
+    Sparse models keep some rows only, the others all of theirs.
+    """
+    check_is_fitted(estimator)
+    kernel, kept = _kernel_and_rows(estimator)
+    return _most_alike(kernel, estimator._checked(X), kept)
+
+
+def similarity_within(estimator: Any, max_rows: int = 1000) -> np.ndarray:
+    """``similarity`` of the rows kept, or of at most so many of them, each with the most similar of the others."""
+    check_is_fitted(estimator)
+    kernel, kept = _kernel_and_rows(estimator)
+    if len(kept) < 2:
+        return np.ones(len(kept))
+    chosen = np.unique(np.linspace(0, len(kept) - 1, min(len(kept), max_rows)).round().astype(int))
+    return _most_alike(kernel, kept[chosen], kept, chosen)
+
+
+def _kernel_and_rows(estimator: Any) -> tuple[Kernel, np.ndarray]:
+    kernel, posterior = estimator.kernel_, estimator.posterior_
+    if kernel.pairwise or kernel.gram_names or isinstance(kernel, PerClass):
+        raise TypeError("expected one kernel for all classes, on features, to tell how alike rows are")
+    if isinstance(posterior, MixturePosterior):
+        posterior = posterior.members[0].posterior
+    if isinstance(posterior, SeparatePosterior):
+        return kernel, np.unique(np.concatenate([part.X for part in posterior.parts]), axis=0)
+    return kernel, posterior.X
+
+
+def _most_alike(kernel: Kernel, X: np.ndarray, kept: np.ndarray, themselves: np.ndarray | None = None) -> np.ndarray:
+    """Largest correlation of each row of X with a row kept, other than itself."""
+    own = np.sqrt(kernel.diag(kept))
+    found = np.empty(len(X))
+    for block in row_blocks(len(X), len(kept)):
+        alike = kernel(X[block], kept) / own / np.sqrt(kernel.diag(X[block]))[:, None]
+        if themselves is not None:
+            alike[np.arange(len(alike)), themselves[block]] = -np.inf
+        found[block] = alike.max(axis=1)
+    return np.clip(found, 0.0, 1.0)

@@ -1,0 +1,82 @@
+"""What columns are taken for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpclass.tabular import Schema, TableError, from_frame
+
+
+def kind(values, name="x", **overruling):
+    frame = pd.DataFrame({name: values, "other": np.arange(len(values)) % 3 + 0.5})
+    (column, _) = Schema.learn(from_frame(frame), **overruling).columns
+    return column
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.5, 2.0, None, 3.0], "number"),
+        (["red", "blue", None, "red", "red"], "category"),
+        ([True, False, True, True], "category"),
+        ([None, None, None], "left out"),
+        (["a", "a", "a"], "left out"),
+        (["1", "1.0", "1"], "left out"),
+        (["here", None, "here"], "category"),
+        ([f"name {i}" for i in range(9)], "id"),
+        ([f"name {i % 70}" for i in range(100)], "id"),
+        ([f"name {i % 40}" for i in range(100)], "category"),
+        (list(range(1, 21)), "id"),
+        ([3, 1, 4, 15, 9, 2, 6], "number"),
+        (["2024-01-31", "2023-12-24", "2024-01-31"], "left out"),
+        (["31.1.2024", "24.12.2023", "1.2.2024"], "left out"),
+    ],
+)
+def test_kinds(values, expected):
+    assert kind(values).kind == expected
+
+
+def test_a_name_that_says_id_makes_one_of_different_numbers():
+    values = [3, 1, 4, 15, 9, 2, 6]
+    assert kind(values, "patient_id").kind == "id"
+    assert kind(values, "width").kind == "number"
+
+
+def test_wishes_overrule():
+    assert kind(list(range(1, 21)), keep=["x"]).kind == "number"
+    assert kind([1, 2, 1, 2], category=["x"]).kind == "category"
+    assert kind([1.0, 2.5, 1.0], drop=["x"]).kind == "left out"
+    with pytest.raises(TableError, match="expected a column named 'y'"):
+        kind([1.0, 2.5], drop=["y"])
+
+
+def test_text_among_numbers_is_a_mistake_with_a_place():
+    with pytest.raises(TableError, match=r"row 3, column 'x': expected a number, as in 3 of 4 rows, got 'five'"):
+        kind(["1", "2.5", "five", "4"])
+    assert kind(["1", "2.5", "five", "4"], category=["x"]).kind == "category"
+
+
+def test_numbers_without_end_are_refused():
+    with pytest.raises(TableError, match="expected a number, got '1e999'"):
+        kind(["1", "1e999", "2"])
+
+
+def test_nothing_to_learn_from_says_why():
+    with pytest.raises(TableError, match="'x' is 'a' in every row"):
+        Schema.learn(from_frame(pd.DataFrame({"x": ["a", "a"]})))
+
+
+def test_later_tables_are_held_to_the_first(frame):
+    schema = Schema.learn(from_frame(frame), without=["species"])
+    made, notes = schema.frame(from_frame(frame))
+    assert list(made.columns) == ["size", "weight", "colour"]
+    assert notes == []
+    with pytest.raises(TableError, match="'size', 'colour' are not there; it has 'plant'"):
+        schema.frame(from_frame(frame[["plant", "weight"]]))
+    with pytest.raises(TableError, match="row 1, column 'size': expected a number, got 'big'"):
+        schema.frame(from_frame(frame.assign(size="big")))
+    strange = frame.assign(colour="green")
+    strange.loc[4, "size"] = np.nan
+    _, notes = schema.frame(from_frame(strange))
+    assert any("'green' was not there in training" in note for note in notes)
+    assert any("'size': 1 gaps, filled by" in note for note in notes)

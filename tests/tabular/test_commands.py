@@ -1,0 +1,152 @@
+"""The commands as a script or a person at a terminal would use them."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import gpclass
+from gpclass.cli import app
+
+command = CliRunner()
+
+
+def run(*words):
+    return command.invoke(app, [str(word) for word in words])
+
+
+def one_line(ran, code=1):
+    """What a command that failed said, which must be one line."""
+    assert ran.exit_code == code, ran.output
+    lines = [line for line in ran.stderr.splitlines() if line and not line.startswith("note:")]
+    assert len(lines) == 1, ran.output
+    assert lines[0].startswith("gpclass: ")
+    assert "Traceback" not in ran.output
+    return lines[0]
+
+
+def test_from_a_table_to_predictions(table_file, frame, tmp_path):
+    saved, out = tmp_path / "m.gpclass", tmp_path / "p.csv"
+    fitted = run("fit", table_file, "--target", "species", "--save", saved)
+    assert fitted.exit_code == 0, fitted.output
+    assert "leave-one-out, 60 rows" in fitted.stdout
+    assert "note: column 'plant' is left out" in fitted.stderr
+    predicted = run("predict", saved, table_file, "--out", out)
+    assert predicted.exit_code == 0, predicted.output
+    with out.open() as file:
+        rows = list(csv.DictReader(file))
+    model = gpclass.load(saved)
+    assert [row["plant"] for row in rows] == frame["plant"].tolist()
+    assert [row["line"] for row in rows] == [str(i + 2) for i in range(60)]
+    assert [row["prediction"] for row in rows] == model.predict(frame).tolist()
+    proba = np.array([[float(row["p_daisy"]), float(row["p_rose"])] for row in rows])
+    np.testing.assert_allclose(proba, model.predict_proba(frame), rtol=1e-5)
+    assert {row["far"] for row in rows} == {"no"}
+
+
+def test_json_is_all_there_is_on_standard_output(table_file, model_file, tmp_path):
+    fitted = json.loads(run("fit", table_file, "--target", "species", "--json").stdout)
+    assert fitted["classes"] == ["daisy", "rose"]
+    assert 0 <= fitted["scores"]["error"] < 0.3
+    assert fitted["saved"] is None
+    assert json.loads(run("evaluate", model_file, table_file, "--json").stdout)["scores"]["rows"] == 60
+    assert len(json.loads(run("explain", model_file, "--json").stdout)["columns"]) == 3
+    assert len(json.loads(run("predict", model_file, table_file, "--json").stdout)["predictions"]["prediction"]) == 60
+    told = json.loads(run("predict", model_file, table_file, "--json", "--out", tmp_path / "p.csv").stdout)
+    assert told == {"rows": 60, "far": 0, "out": str(tmp_path / "p.csv"), "notes": []}
+    page = tmp_path / "c.html"
+    assert json.loads(run("card", model_file, "--json", "--out", page).stdout) == {"out": str(page)}
+    assert "<h1>" in page.read_text()
+    compared = json.loads(run("compare", table_file, "--target", "species", "--folds", 2, "--json").stdout)
+    assert len(compared["scores"]) == 6
+
+
+def test_what_people_see(model_file, table_file, tmp_path):
+    assert "label \\ predicted" in run("evaluate", model_file, table_file).stdout
+    explained = run("explain", model_file).stdout
+    assert explained.index("size") < explained.index("weight")
+    assert "most surprising rows (rows)" in explained
+    printed = run("predict", model_file, table_file)
+    assert printed.stdout.splitlines()[0].startswith("line,plant,prediction,p_daisy,p_rose,entropy")
+    assert "± standard errors" in run("compare", table_file, "--target", "species", "--folds", 2).stdout
+
+
+def test_other_tasks_from_the_command_line(table_file, tmp_path):
+    assert run("fit", table_file, "-t", "size", "--regress", "--save", tmp_path / "n.gpclass").exit_code == 0
+    printed = run("predict", tmp_path / "n.gpclass", table_file)
+    assert printed.stdout.startswith("line,plant,prediction,sd,sd_removable,sd_lasting")
+    spec = tmp_path / "views.toml"
+    spec.write_text("[views]\nform = ['size', 'weight']\nlooks = 'colour'\n")
+    viewed = run("fit", table_file, "-t", "species", "--views", spec, "--json")
+    assert viewed.exit_code == 0, viewed.output
+    assert run("fit", table_file, "-t", "colour", "--ordinal", "white,red,blue", "--drop", "species").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (["fit", "{table}", "-t", "specie"], "expected a column named 'specie'", 1),
+        (["fit", "{table}", "-t", "size"], "--regress", 1),
+        (["fit", "{folder}/nothing.csv", "-t", "x"], "is not there", 1),
+        (["fit", "{table}", "-t", "species", "--save", "{folder}"], "is a folder", 2),
+        (["fit", "{table}", "-t", "species", "--save", "{folder}/a/b/c"], "is not there", 2),
+        (["fit", "{table}", "-t", "species", "--ordinal", "rose"], "at least two labels", 2),
+        (["fit", "{table}", "-t", "species", "--views", "{table}"], "no TOML", 1),
+        (["fit", "{table}", "-t", "species", "--views", "{folder}/nothing.toml"], "nothing.toml", 1),
+        (["fit", "{table}", "-t", "species", "--engine", "magic"], "an engine among", 1),
+        (["fit", "{table}", "-t", "species", "--drop", "leaf"], "'leaf'", 1),
+        (["predict", "{table}", "{table}"], "no model that gpclass saved", 1),
+        (["predict", "{folder}/nothing.gpclass", "{table}"], "is not there", 1),
+        (["predict", "{model}", "{model}"], "flowers.gpclass", 1),
+        (["predict", "{model}", "{table}", "--out", "{folder}"], "is a folder", 2),
+        (["evaluate", "{plain}", "{table}"], "'gpclass fit' made .* got a GPClassifier", 1),
+        (["card", "{table}"], "no model that gpclass saved", 1),
+        (["compare", "{table}", "-t", "species", "--folds", "59"], "expected at least 59 rows", 1),
+    ],
+)
+def test_what_goes_wrong_is_one_line(table_file, model_file, tmp_path, words, said, code):
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True)
+    plain = tmp_path / "plain.gpclass"
+    if "{plain}" in words:
+        gpclass.save(gpclass.GPClassifier(hyper="fixed").fit(X, y), plain)
+    places = {"table": table_file, "model": model_file, "folder": tmp_path, "plain": plain}
+    line = one_line(run(*[word.format(**places) for word in words]), code)
+    assert re.search(said, line), line
+
+
+def test_a_stopped_fit_writes_nothing(table_file, tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpclass.tabular.TableModel.fit", stop)
+    assert "nothing was written" in one_line(run("fit", table_file, "-t", "species", "-s", tmp_path / "m"), 130)
+    assert not (tmp_path / "m").exists()
+
+
+def test_what_nobody_thought_of_is_one_line_too(table_file, monkeypatch):
+    def surprise(*_, **__):
+        raise ZeroDivisionError("two\nlines")
+
+    monkeypatch.setattr("gpclass.tabular.TableModel.fit", surprise)
+    assert "ZeroDivisionError: two" in one_line(run("fit", table_file, "-t", "species"))
+    monkeypatch.setenv("GPCLASS_TRACEBACK", "1")
+    assert isinstance(run("fit", table_file, "-t", "species").exception, ZeroDivisionError)
+
+
+def test_version_and_no_command():
+    assert run("--version").stdout.strip() == f"gpclass {gpclass.__version__}"
+    assert "Your tables" in run("--help").stdout
+
+
+def test_as_a_process_of_its_own(model_file, table_file):
+    words = [sys.executable, "-m", "gpclass", "predict", str(model_file), str(table_file)]
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    assert len(ran.stdout.splitlines()) == 61
+    assert ran.stderr == ""

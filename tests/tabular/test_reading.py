@@ -1,0 +1,115 @@
+"""Tables from files: what is read, and what is refused with the line it is on."""
+
+import pandas as pd
+import pytest
+
+from gpclass.tabular import TableError, from_frame, read_table
+
+
+def written(folder, text, name="t.csv", encoding="utf-8"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_delimiters_and_line_ends(tmp_path, mark, end):
+    text = end.join([f"a{mark}b", f"1{mark}x", f'2{mark}"y{mark} z"', ""])
+    table = read_table(written(tmp_path, text))
+    assert table.columns == {"a": ["1", "2"], "b": ["x", f"y{mark} z"]}
+    assert table.places == [2, 3]
+    assert table.notes == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_encodings_that_mark_themselves(tmp_path, encoding):
+    assert read_table(written(tmp_path, "größe\n1\n", encoding=encoding)).columns == {"größe": ["1"]}
+
+
+def test_other_encodings_are_named(tmp_path):
+    path = written(tmp_path, "größe\n1\n", encoding="cp1252")
+    with pytest.raises(TableError, match=r"line 1: expected utf-8 text.*--encoding"):
+        read_table(path)
+    assert list(read_table(path, "cp1252").columns) == ["größe"]
+    with pytest.raises(TableError, match="encoding that Python knows"):
+        read_table(path, "klingon")
+
+
+def test_cells_that_are_missing(tmp_path):
+    table = read_table(written(tmp_path, "a,b\n,x\nNA,y\n nan ,\n?,N/A\n"))
+    assert table.columns == {"a": [None] * 4, "b": ["x", "y", None, None]}
+
+
+def test_a_decimal_comma_where_semicolons_divide(tmp_path):
+    table = read_table(written(tmp_path, "a;b\n1,5;x\n"))
+    assert table.parse("1,5") == 1.5
+    assert read_table(written(tmp_path, 'a,b\n"1,5",x\n')).parse("1,5") is None
+
+
+@pytest.mark.parametrize("cell", ["1_000", "１２", "0x10", "1e", "--1", "1.2.3", "inf", "1 2", ""])
+def test_what_is_no_number(tmp_path, cell):
+    assert read_table(written(tmp_path, "a\n1\n")).parse(cell) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is empty"),
+        ("\n\n  \n", "it is empty"),
+        ("a,b\n", "there are none"),
+        ("a,b\n1,2\n3\n", "line 3: expected 2 cells, as the first line has, got 1"),
+        ("a,b\n1,2\n3,4,5\n", "line 3: expected 2 cells, as the first line has, got 3"),
+        ("a,a\n1,2\n", "'a' more than once"),
+        ("1,2\n3,4\n", "line 1: expected names of columns, got numbers"),
+        ("a,,b\n1,2,3\n", "expected a name for every column, got none for 2"),
+        ('a,b\n1,"2\n3,4\n', "line 2: .* a quoted cell that never ends"),
+        ('a,b\n1,"2"x\n', "line 2"),
+        ("a,b\n1,\x00\n", "line 2: expected text, got the control character"),
+        (b"a,b\n1,\xff\xfe\n", "line 2: expected utf-8 text"),
+        (b"PAR1 but no more", "Parquet"),
+    ],
+)
+def test_damage_is_named_with_its_line(tmp_path, text, said):
+    with pytest.raises(TableError, match=said) as caught:
+        read_table(written(tmp_path, text))
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path / "t.csv") in str(caught.value)
+
+
+def test_lines_are_counted_past_cells_of_several_lines(tmp_path):
+    with pytest.raises(TableError, match="line 4: expected 2 cells"):
+        read_table(written(tmp_path, 'a,b\n1,"x\ny"\n2\n'))
+
+
+def test_no_file_and_folders(tmp_path):
+    with pytest.raises(TableError, match="is not there"):
+        read_table(tmp_path / "nothing.csv")
+    with pytest.raises(TableError, match="is a folder"):
+        read_table(tmp_path)
+
+
+def test_row_names_without_a_name_and_empty_columns(tmp_path):
+    table = read_table(written(tmp_path, ",a,b\n0,1,x\n1,2,y\n"))
+    assert list(table.columns) == ["a", "b"]
+    assert "row names" in table.notes[0]
+    assert list(read_table(written(tmp_path, "a,b,\n1,x,\n2,y,\n")).columns) == ["a", "b"]
+
+
+def test_a_last_line_without_end_is_told_of(tmp_path):
+    assert "cut off" in read_table(written(tmp_path, "a,b\n1,2\n3,4")).notes[0]
+
+
+def test_parquet_and_frames_are_as_csv(frame, table_file, tmp_path):
+    frame.to_parquet(tmp_path / "t.parquet")
+    parquet, text = read_table(tmp_path / "t.parquet"), read_table(table_file)
+    assert parquet.unit == "row"
+    assert list(parquet.columns) == list(text.columns)
+    for name in ("plant", "colour", "species"):
+        assert parquet.columns[name] == text.columns[name]
+    numbers = [[table.number("weight", i) for i in range(len(table))] for table in (parquet, text)]
+    assert numbers[0] == numbers[1]
+    with pytest.raises(TableError, match="more than once"):
+        from_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(TableError, match="got 0 rows"):
+        from_frame(frame.iloc[:0])
