@@ -8,8 +8,9 @@ import pytest
 
 from gpclass import classifier, comparison, invariance, ivm, multitask, multiview, ordinal, semisupervised
 from gpclass.kernels import views
+from gpclass.tabular import model as tabular_model
 
-MODULES = [classifier, comparison, invariance, ivm, multitask, multiview, ordinal, semisupervised, views]
+MODULES = [classifier, comparison, invariance, ivm, multitask, multiview, ordinal, semisupervised, tabular_model, views]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -125,10 +124,13 @@ class Schema:
 def numbers(table: Table, name: str) -> np.ndarray:
     """A column as floats, NaN where a cell is missing; what is no finite number is refused."""
     cells = table.column(name)
-    known = {cell: np.nan if cell is None else table.parse(cell) for cell in set(cells)}
-    values = np.array([np.nan if known[cell] is None else known[cell] for cell in cells], dtype=float)
-    wrong = [i for i, cell in enumerate(cells) if cell is not None and not np.isfinite(values[i])]
-    if wrong:
+    known: dict[str | None, float] = {None: np.nan}
+    for cell in set(cells) - {None}:
+        value = table.parse(cell)  # type: ignore[arg-type]
+        known[cell] = np.inf if value is None else value
+    values = np.array([known[cell] for cell in cells], dtype=float)
+    wrong = np.flatnonzero(np.isinf(values))
+    if len(wrong):
         raise TableError(f"{table.where(name, wrong[0])}: expected a number, got {cells[wrong[0]]!r}")
     return values
 
@@ -155,7 +157,7 @@ def _column(table: Table, name: str, keep: bool, category: bool) -> Column:
         low, high = float(known.min()), float(known.max())
         if low == high and not gaps:  # 1 and 1.0, say
             return left_out(f"{low:g} in every row")
-        return Column(name, "number", gaps, median=float(median(known.tolist())), low=low, high=high)
+        return Column(name, "number", gaps, median=float(np.median(known)), low=low, high=high)
     if not category and n_numbers >= _MOSTLY_NUMBERS * len(there):
         row = next(i for i, cell in enumerate(cells) if cell is not None and table.parse(cell) is None)
         raise TableError(
