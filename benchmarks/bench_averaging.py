@@ -1,6 +1,6 @@
 """Does averaging over theta predict better than the best theta? Mean log probability of test labels, ten 60/40 splits.
 
-python benchmarks/bench_averaging.py [importance] [nuts]
+python benchmarks/bench_averaging.py [ENGINE [importance] [nuts]]
 """
 
 import sys

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from gpclass import GPClassifier, GPOrdinalClassifier, GPRegressor, NullCategoryClassifier, SparseGPClassifier
+from gpclass import (
+    GPClassifier,
+    GPOrdinalClassifier,
+    GPRegressor,
+    MultiTaskIVM,
+    NullCategoryClassifier,
+    SparseGPClassifier,
+)
 from gpclass.datasets import make_crescents
 from gpclass.kernels import RBF
 from gpclass.uncertainty import entropy_split, similarity, similarity_within
@@ -97,3 +104,9 @@ def test_similarity_to_the_rows_that_are_kept():
     np.testing.assert_allclose(similarity(sparse, sparse.inducing_rows_), 1.0)
     rows, labels, _ = make_crescents(120, random_state=0)
     assert similarity(NullCategoryClassifier(n_active=40, hyper="fixed").fit(rows, labels), rows).shape == (120,)
+
+
+def test_several_models_in_one_are_named():
+    tasks = MultiTaskIVM(hyper="fixed").fit(X[:60, :2], y[:60] == 0, task=np.arange(60) % 2)
+    with pytest.raises(TypeError, match="expected a model with one posterior, got MultiTaskIVM"):
+        entropy_split(tasks, X[:2, :2])

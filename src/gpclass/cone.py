@@ -4,7 +4,7 @@ With independent y_j ~ N(m_j, t_j^2), t_j^2 = 1 + v_j, the label is i when y_i i
 
     Z_i = P(y_i > y_j for all j != i) = E_u prod_{j != i} Phi(x_j),   x_j = (u t_i + m_i - m_j) / t_j,  u ~ N(0, 1)
 
-(GR06 eqs 4.5 and 5.5; appendix A with v = 0). Everything here is an average under the tilted weight
+(GR06 section 4.5 and eq 5.5; appendix A with v = 0). Everything here is an average under the tilted weight
 w(u) = N(u) prod Phi(x_j) / Z. With h = phi/Phi and the gaps d_j = m_i - m_j,
 
     dlogZ/dd_j        = E_w[h_j] / t_j                                                   (GR06 eqs 4.3-4.4)

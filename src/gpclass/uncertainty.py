@@ -36,7 +36,7 @@ def entropy_split(estimator: Any, X: Any) -> EntropySplit:
     estimator : a fitted classifier of gpclass
     X : array-like or data frame of shape (m, n_features)
     """
-    check_is_fitted(estimator)
+    _require_one_model(estimator)
     if not hasattr(estimator, "classes_"):
         raise TypeError(
             f"expected a classifier, got {type(estimator).__name__}; predict(X, return_std=True) for numbers"
@@ -49,6 +49,13 @@ def entropy_split(estimator: Any, X: Any) -> EntropySplit:
         lasting += weight * _expected_entropy(likelihood, mean, cov)
     lasting = np.minimum(lasting, total)
     return EntropySplit(total, total - lasting, lasting)
+
+
+def _require_one_model(estimator: Any) -> None:
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "posterior_"):
+        inner = " (its estimator_ is one)" if hasattr(estimator, "estimator_") else ""
+        raise TypeError(f"expected a model with one posterior, got {type(estimator).__name__}{inner}")
 
 
 def _entropy(proba: np.ndarray) -> np.ndarray:
@@ -85,14 +92,14 @@ def similarity(estimator: Any, X: Any) -> np.ndarray:
     1 is a row that the model has seen, 0 one that is like none of them: there it predicts what it would without data.
     Sparse models keep some rows only, the others all of theirs.
     """
-    check_is_fitted(estimator)
+    _require_one_model(estimator)
     kernel, kept = _kernel_and_rows(estimator)
     return _most_alike(kernel, estimator._checked(X), kept)
 
 
 def similarity_within(estimator: Any, max_rows: int = 1000) -> np.ndarray:
     """``similarity`` of the rows kept, or of at most so many of them, each with the most similar of the others."""
-    check_is_fitted(estimator)
+    _require_one_model(estimator)
     kernel, kept = _kernel_and_rows(estimator)
     if len(kept) < 2:
         return np.ones(len(kept))

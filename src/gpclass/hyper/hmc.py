@@ -21,7 +21,8 @@ from .target import Target
 class HMC(Sampler):
     """Hybrid Monte Carlo: leapfrog trajectories with unit masses.
 
-    The defaults are those of WB98, which starts at the kernel's values. ``NUTS`` adapts its steps and needs no tuning.
+    Numbers of trajectories and steps are those of WB98, which starts at the kernel's values. Its step, 0.1 in log w, is
+    half of that in a log length-scale. ``NUTS`` adapts its steps and needs no tuning.
 
     Parameters
     ----------
