@@ -28,12 +28,11 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 docs: $(STAMP)
-	$(BIN)/pdoc --math --docformat numpy --output-directory docs/_build gpclass $(addprefix gpclass.,kernels likelihoods inference hyper priors diagnostics cone \
-	  posteriors calibration metrics persistence plotting datasets experiments)
-	@echo "open docs/_build/gpclass.html"
+	$(BIN)/python -m sphinx -b html -W --keep-going -j auto -d docs/_build/doctrees docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 bench: $(STAMP)
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(DEMO) docs/_build
+	rm -rf $(VENV) $(DEMO) docs/_build docs/gallery docs/api/gpclass.*.rst docs/_static/generated

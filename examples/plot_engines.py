@@ -1,15 +1,14 @@
-"""Four ways to the same posterior: what they cost, and how far they are from the truth.
+"""
+How far is each engine from the truth?
+======================================
 
-At fixed kernel parameters variational Bayes, expectation propagation and Laplace's method approximate one posterior;
-long Gibbs chains are the truth (Girolami and Rogers 2006, section 6.2). Run ``python examples/plot_engines.py``; it
-takes about a minute and writes ``engines.png``.
+At fixed kernel parameters there is one posterior, and long Gibbs chains find it. Variational Bayes, expectation
+propagation and Laplace's method approximate it in a fraction of the time (Girolami and Rogers 2006, section
+6.2). How good they are depends on the amplitude of the latent functions, that is on how sharply the classes
+part.
 """
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
@@ -18,34 +17,43 @@ from gpclass.inference import EP, VB, Gibbs, Laplace
 from gpclass.kernels import RBF
 
 X, y = load_iris(return_X_y=True)
-X = StandardScaler().fit_transform(X)
-amplitudes = (1.0, 3.0, 10.0, 30.0)
+X, y = StandardScaler().fit_transform(X)[::2], y[::2]
 engines = {
-    "Gibbs": Gibbs(n_draws=400, thin=10, burn_in=2000, n_chains=2),
+    "Gibbs": Gibbs(n_draws=400, thin=6, burn_in=800, n_chains=2),
     "VB": VB(),
     "EP": EP(),
     "EP, independent sites": EP(coupling="none"),
     "Laplace": Laplace(),
 }
+
+# %%
+# Every second row of iris, in two halves, each predicted from the other. Calibration is off, so that the
+# engines speak for themselves.
+amplitudes = (1.0, 3.0, 10.0)
 distances: dict[str, list[float]] = {name: [] for name in engines if name != "Gibbs"}
 for amplitude in amplitudes:
-    kernel = amplitude * RBF(1.3)
     models = {
-        name: GPClassifier(kernel, hyper="fixed", inference=engine, calibration=None)
+        name: GPClassifier(amplitude * RBF(1.3), hyper="fixed", inference=engine, calibration=None, random_state=0)
         for name, engine in engines.items()
     }
     result = compare(models, X, y, cv=2)
     print(f"amplitude {amplitude:g}\n{result}\n")
     for name, values in distances.items():
         values.append(result.distance(name, "Gibbs"))
-        print(f"{name} is {values[-1]:.4f} from Gibbs")
 
-figure, ax = plt.subplots(layout="constrained", figsize=(6, 4))
+# %%
+# Coupled expectation propagation follows the chains closely at every amplitude. Variational Bayes is nearly as
+# good while the amplitude is moderate. Laplace's method looks at the mode alone, which is too close to zero,
+# and is the furthest away. That is why calibration is on by default: it puts right most of what an engine gets
+# wrong.
+figure, ax = plt.subplots(layout="constrained", figsize=(6.4, 4))
 for name, values in distances.items():
     ax.loglog(amplitudes, values, marker="o", label=name)
-ax.set(xlabel="amplitude (prior variance)", ylabel="mean |difference| of test probabilities")
-ax.set_title("Distance to long Gibbs chains, iris")
-ax.legend()
+    print(f"{name:22} mean distance from Gibbs: {', '.join(f'{value:.4f}' for value in values)}")
+ax.set(xlabel="amplitude (prior variance)", ylabel="mean |difference| of probabilities")
+ax.set_title("Distance to Gibbs chains, iris")
+ax.set_xticks(amplitudes, [f"{amplitude:g}" for amplitude in amplitudes], minor=False)
+ax.minorticks_off()
 ax.grid(alpha=0.25)
-figure.savefig("engines.png", dpi=130)
-print("wrote engines.png; mean distances", {name: float(np.mean(values)) for name, values in distances.items()})
+ax.legend()
+plt.show()

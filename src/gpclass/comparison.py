@@ -102,7 +102,9 @@ def _compared(
                     f"expected every class in every training part, got {len(model.classes_)} of {len(classes)} in one; "
                     "use stratified folds or fewer of them"
                 )
-            proba[test] = model.predict_proba(X_test)
+            # Ordered labels have an order of their own.
+            columns = np.searchsorted(classes, model.classes_)
+            proba[np.ix_(test, columns)] = model.predict_proba(X_test)
             seconds = time.perf_counter() - start
             wrong = np.mean(classes[proba[test].argmax(axis=1)] != y_test)
             rows.append((wrong, mean_log_probability(y_test, proba[test], classes), seconds))

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, cross_val_predict
 
-from gpclass import GPClassifier, compare
+from gpclass import GPClassifier, GPOrdinalClassifier, compare
 from gpclass.kernels import RBF, Precomputed
 
 
@@ -56,3 +56,13 @@ def test_what_cannot_be_compared_is_refused():
         compare({}, X, y)
     with pytest.raises(ValueError, match=r"got y of shape \(150, 3\)"):
         compare({"a": GPClassifier()}, X, np.eye(3)[y])
+
+
+def test_ordered_labels_keep_their_order():
+    X = np.linspace(0.0, 3.0, 60)[:, None]
+    y = np.array(["low", "mid", "high"])[X[:, 0].astype(int).clip(0, 2)]
+    model = GPOrdinalClassifier(10.0 * RBF(1.0), order=["low", "mid", "high"], hyper="fixed")
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    (score,) = compare({"ordered": model}, X, y, cv=folds).scores
+    assert score.error == pytest.approx(np.mean(cross_val_predict(model, X, y, cv=folds) != y))
+    assert score.error < 0.1
