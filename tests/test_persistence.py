@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import pickle
 import subprocess
 import sys
+import zipfile
+from io import BytesIO
 
 import joblib
 import numpy as np
@@ -129,6 +133,37 @@ def test_foreign_classes_are_not_saved(tmp_path):
     model.note_ = Mine()
     with pytest.raises(TypeError, match=r"Mine.*pickle"):
         save(model, tmp_path / "m.gpclass")
+
+
+def forged(path, saved, change):
+    """A file like the one saved, with a checksum that fits, whose parts have been changed."""
+    head, content = saved.read_bytes().split(b"\n", 2)[1:]
+    parts = BytesIO()
+    with zipfile.ZipFile(BytesIO(content)) as old, zipfile.ZipFile(parts, "w") as new:
+        for name in old.namelist():
+            part = old.read(name)
+            new.writestr(name, json.dumps(change(json.loads(part))) if name == "schema.json" else part)
+    told = {**json.loads(head), "bytes": len(parts.getvalue()), "sha256": hashlib.sha256(parts.getvalue()).hexdigest()}
+    path.write_bytes(b"gpclass model\n" + json.dumps(told).encode() + b"\n" + parts.getvalue())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"__loader__": "PartialNode"}, "a PartialNode"),
+        ({"__loader__": "MethodNode"}, "a MethodNode"),
+        ({"__loader__": "FunctionNode", "__module__": "os", "__class__": "system"}, "a FunctionNode"),
+        ({"__module__": "gpclass._files", "__class__": "os"}, r"gpclass\._files\.os"),
+        ({"__module__": "gpclass._files", "__class__": "write_whole"}, "write_whole"),
+        ({"__module__": "subprocess", "__class__": "Popen"}, "Popen"),
+    ],
+)
+def test_nothing_but_values_is_brought_to_life(tmp_path, saved, settings, said):
+    whole = forged(tmp_path / "same", saved, lambda schema: schema)
+    np.testing.assert_array_equal(load(whole).predict_proba(X), load(saved).predict_proba(X))
+    with pytest.raises(ModelFileError, match=said):
+        load(forged(tmp_path / "other", saved, lambda schema: {**schema, **settings}))
 
 
 @pytest.fixture(scope="module")

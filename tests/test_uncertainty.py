@@ -14,7 +14,8 @@ from gpclass import (
 )
 from gpclass.datasets import make_crescents
 from gpclass.kernels import RBF
-from gpclass.uncertainty import entropy_split, similarity, similarity_within
+from gpclass.likelihoods import OrderedProbit, Probit
+from gpclass.uncertainty import _expected_entropy, entropy_split, similarity, similarity_within
 
 X, y = load_iris(return_X_y=True)
 SOME = np.arange(0, 150, 10)
@@ -67,6 +68,18 @@ def test_two_classes_are_integrated_all_but_exactly():
         assert split.lasting[i] == pytest.approx(np.trapezoid(density * H, f[:, 0]), abs=2e-4)
 
 
+@pytest.mark.parametrize("sd", [0.5, 2.5, 20.0, 100.0])
+@pytest.mark.parametrize("likelihood", [Probit(), OrderedProbit.from_cut_points([-4.0, 3.0])])
+def test_wide_and_narrow_beliefs_are_integrated_alike(likelihood, sd):
+    mean = np.array([-30.0, -3.0, 0.0, 1.0, 15.0])
+    f = np.linspace(-700, 700, 1400001)[:, None]
+    H = entropy(likelihood.predict(f, np.zeros_like(f)))
+    found = _expected_entropy(likelihood, mean[:, None], np.full((5, 1), sd**2), 16)
+    for m, value in zip(mean, found, strict=True):
+        density = np.exp(-0.5 * ((f[:, 0] - m) / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
+        assert value == pytest.approx(np.trapezoid(density * H, f[:, 0]), rel=1e-3, abs=1e-7)
+
+
 def test_far_away_the_entropy_could_be_removed_and_among_mixed_labels_it_lasts():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(200, 1))
@@ -95,8 +108,9 @@ def test_similarity_is_the_largest_correlation():
     K = np.exp(-0.5 * ((new[:, None] - X[:100]) ** 2).sum(axis=2) / 1.3**2)
     np.testing.assert_allclose(similarity(model, new), K.max(axis=1), rtol=1e-10)
     assert similarity(model, X[:1] + 1e3)[0] == 0.0
-    K = np.exp(-0.5 * ((X[:100, None] - X[:100]) ** 2).sum(axis=2) / 1.3**2)
-    np.testing.assert_allclose(similarity_within(model), (K - 2 * np.eye(100)).max(axis=1), rtol=1e-10)
+    Z = np.unique(X[:100], axis=0)
+    K = np.exp(-0.5 * ((Z[:, None] - Z) ** 2).sum(axis=2) / 1.3**2)
+    np.testing.assert_allclose(similarity_within(model), (K - 2 * np.eye(len(Z))).max(axis=1), rtol=1e-10)
 
 
 def test_similarity_to_the_rows_that_are_kept():

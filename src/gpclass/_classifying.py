@@ -117,9 +117,9 @@ class LabelPredictor(ClassifierMixin):
             mean, cov = fit.loo
             log_share = np.full(len(proba), np.log(weight))
             if len(fits) > 1:
-                # p(theta | all but row n) is p(theta | all) / p(y_n | the others, theta), up to a constant. Of a row of
-                # weight 3 one copy is left out, and theta may never have seen it.
-                seen = np.minimum(weights, 1.0)
+                # p(theta | all but row n) is, up to a constant, p(theta | all) / p(y_n | the others, theta), to the
+                # power of the row's weight; and theta may never have seen the row.
+                seen = weights.copy()
                 if self.hyper_.rows is not None:
                     seen[np.setdiff1d(np.arange(len(seen)), self.hyper_.rows)] = 0.0
                 log_z = likelihood.loo_log_prob(labels, mean[rows], cov[rows])

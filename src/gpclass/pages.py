@@ -9,10 +9,10 @@ from html import escape
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2024; --soft: #5b6470; --page: #fbfbfa; --card: #ffffff; --line: #dfe2e6;
   --good: #11733a; --good-back: #e2f4e8; --bad: #a8231c; --bad-back: #fbe6e4; --link: #1a5fb4; --other: #1a4f8f;
-  --other-back: #e3edf9; }
+  --other-back: #e3edf9; --shade: #0003; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e8ea; --soft: #a3abb5; --page: #16181b; --card: #1f2226;
   --line: #363b42; --good: #7fd6a0; --good-back: #17321f; --bad: #f2a19b; --bad-back: #3c1d1b; --link: #8ab8f5;
-  --other: #9cc4f7; --other-back: #182b43; } }
+  --other: #9cc4f7; --other-back: #182b43; --shade: #fff3; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 @media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth; } }
@@ -28,7 +28,12 @@ nav ul { list-style: none; margin: 0.3rem 0 1rem; padding: 0; }
 nav li { margin: 0.2rem 0; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1rem; margin: 1rem 0; }
 .soft { color: var(--soft); font-size: 0.9rem; }
-.scroll { overflow-x: auto; }
+/* A shade at the edge tells that there is more to the side. */
+.scroll { overflow-x: auto; background: linear-gradient(90deg, var(--card) 30%, transparent) left,
+  linear-gradient(270deg, var(--card) 30%, transparent) right, linear-gradient(90deg, var(--shade), transparent) left,
+  linear-gradient(270deg, var(--shade), transparent) right; background-repeat: no-repeat;
+  background-size: 2.5rem 100%, 2.5rem 100%, 0.9rem 100%, 0.9rem 100%;
+  background-attachment: local, local, scroll, scroll; }
 table { border-collapse: collapse; font-size: 0.92rem; margin: 0.6rem 0; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: 0.25rem 0.7rem 0.25rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; overflow-wrap: normal; }

@@ -11,7 +11,9 @@ import hashlib
 import json
 import os
 import zipfile
+from importlib import import_module
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,33 @@ _MAGIC = b"gpclass model\n"
 _FORMAT = 1
 #: What the first line after the magic may hold at most; longer means that it is none.
 _LONGEST_HEAD = 10_000
+
+
+#: Parts that hold values only, by the name skops gives to what makes them.
+_PLAIN = frozenset(
+    {
+        "BytearrayNode",
+        "BytesNode",
+        "CachedNode",
+        "DTypeNode",
+        "DefaultDictNode",
+        "DictNode",
+        "JsonNode",
+        "ListNode",
+        "LossNode",
+        "MaskedArrayNode",
+        "NdArrayNode",
+        "ObjectNode",
+        "RandomGeneratorNode",
+        "RandomStateNode",
+        "SetNode",
+        "SliceNode",
+        "SparseMatrixNode",
+        "TreeNode",
+        "TupleNode",
+        "TypeNode",
+    }
+)
 
 
 class ModelFileError(ValueError):
@@ -47,7 +76,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     check_is_fitted(model)
     with filing():
         content = sio.dumps(model, compression=zipfile.ZIP_DEFLATED, compresslevel=6)
-    foreign = _foreign(sio.get_untrusted_types(data=content))
+    foreign = _calls(content) or _foreign(sio.get_untrusted_types(data=content))
     if foreign:
         raise TypeError(
             f"expected a model of gpclass and scikit-learn alone, and it holds {foreign[0]}, which a saved file must "
@@ -72,8 +101,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     sio = _skops()
     head, content = _parts(Path(path))
     try:
-        names = sio.get_untrusted_types(data=content)
-        foreign = _foreign(names)
+        names = [] if _calls(content) else sio.get_untrusted_types(data=content)
+        foreign = _calls(content) or _foreign(names)
         if foreign:
             raise ModelFileError(f"{path} holds {foreign[0]}, which is no part of gpclass or scikit-learn: not loaded")
         return sio.loads(content, trusted=names)
@@ -116,8 +145,35 @@ def _parts(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def _foreign(names: list[str]) -> list[str]:
-    """Types that are neither known to skops nor ours."""
-    return [name for name in names if not name.startswith("gpclass.")]
+    """Types that are neither known to skops nor classes of ours."""
+    return [name for name in names if not _is_our_class(name)]
+
+
+def _calls(content: bytes) -> list[str]:
+    """Parts that are functions, or calls of one, whatever name they go by."""
+    with zipfile.ZipFile(BytesIO(content)) as parts:
+        schema = json.loads(parts.read("schema.json"))
+    return [f"a {kind}" for kind in sorted(_loaders(schema) - _PLAIN)]
+
+
+def _loaders(schema: Any) -> set[str]:
+    """How skops would make each of the parts."""
+    if isinstance(schema, dict):
+        own = {str(schema["__loader__"])} if "__loader__" in schema else set()
+        return own.union(*(_loaders(part) for part in schema.values()))
+    return set().union(*(_loaders(part) for part in schema)) if isinstance(schema, list) else set()
+
+
+def _is_our_class(name: str) -> bool:
+    """Whether a name is that of a class which gpclass itself defines, and not of something that it imports."""
+    module, _, own = name.rpartition(".")
+    if not module.startswith("gpclass."):
+        return False
+    try:
+        found = getattr(import_module(module), own, None)
+    except ImportError:
+        return False
+    return isinstance(found, type) and found.__module__ == module
 
 
 def _skops() -> Any:

@@ -13,8 +13,10 @@ from .kernels import Kernel, PerClass
 from .likelihoods import Likelihood
 from .posteriors import MixturePosterior, SeparatePosterior, members_of, row_blocks
 
-#: Nodes for one latent function, where the integral is all but exact, and draws for several.
-_NODES, _DRAWS = 64, 128
+#: Nodes for one latent function of small spread; for a larger one, steps of a grid in units of the noise.
+_NODES, _SMALL, _STEP = 64, 2.0, 0.1
+#: Points for several latent functions, and the entropy below which dividing it is not worth them.
+_DRAWS, _NOTHING = 256, 1e-3
 
 
 class EntropySplit(NamedTuple):
@@ -25,7 +27,7 @@ class EntropySplit(NamedTuple):
     lasting: np.ndarray
 
 
-def entropy_split(estimator: Any, X: Any) -> EntropySplit:
+def entropy_split(estimator: Any, X: Any, n_draws: int = _DRAWS) -> EntropySplit:
     """Split the entropy of each predicted label, H[E p(y|f)] = I(y; f) + E H[p(y|f)].
 
     Were the latent functions f known, by ever more rows near the new one, the labels would still be drawn from p(y|f):
@@ -35,6 +37,9 @@ def entropy_split(estimator: Any, X: Any) -> EntropySplit:
     ----------
     estimator : a fitted classifier of gpclass
     X : array-like or data frame of shape (m, n_features)
+    n_draws : int
+        Points for the integral over the latent functions of three classes or more; where those are wide, 256 know it to
+        a tenth or so. Entropies below 0.001 count as lasting.
     """
     _require_one_model(estimator)
     if not hasattr(estimator, "classes_"):
@@ -43,10 +48,11 @@ def entropy_split(estimator: Any, X: Any) -> EntropySplit:
         )
     total = _entropy(estimator.predict_proba(X))
     rows = estimator._checked(X)
-    lasting = np.zeros(len(rows))
+    lasting, unsure = total.copy(), total > _NOTHING
+    lasting[unsure] = 0.0
     for weight, posterior, likelihood in members_of(estimator.posterior_, estimator.likelihood_):
-        mean, cov = estimator.calibration_(*posterior.latent(rows))
-        lasting += weight * _expected_entropy(likelihood, mean, cov)
+        mean, cov = estimator.calibration_(*posterior.latent(rows[unsure]))
+        lasting[unsure] += weight * _expected_entropy(likelihood, mean, cov, n_draws)
     lasting = np.minimum(lasting, total)
     return EntropySplit(total, total - lasting, lasting)
 
@@ -62,27 +68,50 @@ def _entropy(proba: np.ndarray) -> np.ndarray:
     return -xlogy(proba, proba).sum(axis=1)
 
 
-def _expected_entropy(likelihood: Likelihood, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+def _expected_entropy(likelihood: Likelihood, mean: np.ndarray, cov: np.ndarray, n_draws: int) -> np.ndarray:
     """E H[p(y|f)] (m,) over f ~ N(mean, cov), latent functions independent (m, C) or not (m, C, C)."""
-    n_rows, C = mean.shape
-    if C == 1:
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-        z, weights = nodes[:, None], weights / weights.sum()
-    else:
-        # The same points for every row: what differs between rows is then no chance.
-        z = norm.ppf(qmc.Sobol(C, seed=0).random(_DRAWS))
-        weights = np.full(_DRAWS, 1.0 / _DRAWS)
+    if not len(mean):
+        return np.zeros(0)
+    if mean.shape[1] == 1:
+        return _along_one(likelihood, mean[:, 0], np.sqrt(cov.reshape(len(mean))))
+    # The same points for every row: what differs between rows is then no chance.
+    z = norm.ppf(qmc.Sobol(mean.shape[1], seed=0).random(n_draws))
+    half = None
     if cov.ndim == 3:
         values, vectors = np.linalg.eigh(cov)
         half = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-    found = np.zeros(n_rows)
-    for block in row_blocks(n_rows, len(z) * C):
-        spread = (
-            np.sqrt(cov[block])[None] * z[:, None, :] if cov.ndim == 2 else np.einsum("nij,sj->sni", half[block], z)
-        )
-        f = (mean[block] + spread).reshape(-1, C)
-        entropy = _entropy(likelihood.predict(f, np.zeros_like(f)))
-        found[block] = weights @ entropy.reshape(len(z), -1)
+    found = np.zeros(len(mean))
+    for block in row_blocks(len(mean), z.size):
+        off = np.sqrt(cov[block]) * z[:, None, :] if half is None else np.einsum("nij,sj->sni", half[block], z)
+        f = (mean[block] + off).reshape(-1, mean.shape[1])
+        found[block] = _given(likelihood, f).reshape(len(z), -1).mean(axis=0)
+    return found
+
+
+def _given(likelihood: Likelihood, f: np.ndarray) -> np.ndarray:
+    """H[p(y|f)] where the latent values are known."""
+    return _entropy(likelihood.predict(f, np.zeros_like(f)))
+
+
+def _along_one(likelihood: Likelihood, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """E H[p(y|f)] over one latent value: by Gauss and Hermite where it is narrow. Where it is wide, their nodes would
+    miss the boundary, about which alone there is entropy; a grid over the boundary does not."""
+    found = np.zeros(len(mean))
+    narrow = sd <= _SMALL
+    if np.any(narrow):
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        f = mean[narrow, None] + sd[narrow, None] * nodes
+        found[narrow] = _given(likelihood, f.reshape(-1, 1)).reshape(f.shape) @ (weights / weights.sum())
+    wide = np.flatnonzero(~narrow)
+    if len(wide):
+        low, high = np.min(mean[wide] - 9 * sd[wide]), np.max(mean[wide] + 9 * sd[wide])
+        grid = np.arange(low, high + _STEP, _STEP)
+        entropy = _given(likelihood, grid[:, None])
+        seen = entropy > 1e-10
+        grid, entropy = grid[seen], entropy[seen]
+        for block in row_blocks(len(wide), len(grid)):
+            rows = wide[block]
+            found[rows] = _STEP * norm.pdf(grid, mean[rows, None], sd[rows, None]) @ entropy
     return found
 
 
@@ -98,9 +127,10 @@ def similarity(estimator: Any, X: Any) -> np.ndarray:
 
 
 def similarity_within(estimator: Any, max_rows: int = 1000) -> np.ndarray:
-    """``similarity`` of the rows kept, or of at most so many of them, each with the most similar of the others."""
+    """``similarity`` of the rows kept that differ, or of at most so many, each with the most similar of the others."""
     _require_one_model(estimator)
     kernel, kept = _kernel_and_rows(estimator)
+    kept = np.unique(kept, axis=0)  # a copy is like its original, and says nothing about new rows
     if len(kept) < 2:
         return np.ones(len(kept))
     chosen = np.unique(np.linspace(0, len(kept) - 1, min(len(kept), max_rows)).round().astype(int))

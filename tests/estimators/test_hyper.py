@@ -212,9 +212,9 @@ def test_leave_one_out_of_a_mixture(binary):
 
 @pytest.mark.parametrize("inference", ["vb", "laplace"])
 def test_leave_one_out_of_a_mixture_with_weights(binary, inference, monkeypatch):
-    # Rows of weight 2 and 3 against as many copies, averaged over the same three values of theta.
+    # A row of weight w takes with it the power w of what each theta says of its label.
     X, y = binary[0][:16], binary[1][:16]
-    copies = np.array([1, 2, 3, 1] * 4)
+    weights = np.array([1.0, 2.0, 3.0, 0.5] * 4)
     thetas, shares = np.array([[0.5, -0.3], [1.0, 0.0], [2.0, 0.5]]), np.array([0.2, 0.5, 0.3])
 
     class Given(HMC):
@@ -222,11 +222,16 @@ def test_leave_one_out_of_a_mixture_with_weights(binary, inference, monkeypatch)
             samples = Samples(thetas[None], np.zeros((1, 3)), shares)
             return Learned(samples.mean, 0.0, 0, True, theta_names=("a", "b"), samples=samples)
 
-    settings = {"hyper": Given(), "inference": inference, "calibration": None}
-    weighted = GPClassifier(1.0 * RBF(1.0), **settings).fit(X, y, sample_weight=copies)
-    copied = GPClassifier(1.0 * RBF(1.0), **settings).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
-    first = np.cumsum(copies) - copies
-    assert np.allclose(weighted.loo_proba_, copied.loo_proba_[first], atol=1e-6)
+    settings = {"inference": inference, "calibration": None}
+    mixture = GPClassifier(1.0 * RBF(1.0), hyper=Given(), **settings).fit(X, y, sample_weight=weights)
+    parts = []
+    for member in mixture.posterior_.members:
+        alone = GPClassifier(member.posterior.kernel, hyper="fixed", **settings).fit(X, y, sample_weight=weights)
+        parts.append((member.weight, alone.loo_proba_))
+    own = np.array([p[np.arange(16), y] for _, p in parts])
+    tilted = np.array([share for share, _ in parts])[:, None] * own**-weights
+    expected = np.einsum("sn,snk->nk", tilted / tilted.sum(axis=0), np.array([p for _, p in parts]))
+    assert np.allclose(mixture.loo_proba_, expected, atol=1e-6)
 
 
 def test_rows_that_theta_has_not_seen_keep_the_shares(binary):

@@ -56,6 +56,26 @@ def test_names_are_not_html():
     assert "&lt;b&gt;size" in text
 
 
+def test_names_are_no_formulas_and_may_be_long_and_alike():
+    start = "a name that is longer than the picture has room for, "
+    frame = flowers(40).rename(columns={"size": f"{start}one", "weight": f"{start}two", "colour": "cost $a_{$"})
+    frame["species"] = np.where(frame["species"] == "rose", "$\\foo$", "b")
+    assert "data:image/png" in card(TableModel("species").fit(frame))
+
+
+def test_rows_can_be_left_out(model):
+    page = card(model, rows=False)
+    assert "Most surprising rows" not in page
+    assert "plant 1" not in page
+
+
+def test_few_labels_among_many_rows():
+    frame = flowers(700).drop(columns=["weight", "colour"])
+    frame.loc[frame.index % 88 != 3, "species"] = None
+    page = card(TableModel("species", unlabelled="").fit(frame))
+    assert "692 rows without label" in page
+
+
 def test_cards_of_other_kinds():
     frame = flowers(40)
     assert "variance explained" in card(TableModel("size", regress=True).fit(frame))

@@ -25,7 +25,9 @@ def kind(values, name="x", **overruling):
         (["here", None, "here"], "category"),
         ([f"name {i}" for i in range(9)], "id"),
         ([f"name {i % 70}" for i in range(100)], "id"),
+        ([f"name {i % 70}" for i in range(300)], "id"),
         ([f"name {i % 40}" for i in range(100)], "category"),
+        ([f"name {i % 60}" for i in range(600)], "category"),
         (list(range(1, 21)), "id"),
         ([3, 1, 4, 15, 9, 2, 6], "number"),
         (["2024-01-31", "2023-12-24", "2024-01-31"], "left out"),
@@ -57,7 +59,7 @@ def test_text_among_numbers_is_a_mistake_with_a_place():
 
 
 def test_numbers_without_end_are_refused():
-    with pytest.raises(TableError, match="expected a number, got '1e999'"):
+    with pytest.raises(TableError, match="expected a smaller number, got '1e999'"):
         kind(["1", "1e999", "2"])
 
 
@@ -79,4 +81,30 @@ def test_later_tables_are_held_to_the_first(frame):
     strange.loc[4, "size"] = np.nan
     _, notes = schema.frame(from_frame(strange))
     assert any("'green' was not there in training" in note for note in notes)
-    assert any("'size': 1 gaps, filled by" in note for note in notes)
+    assert any("'size': a gap, filled by" in note for note in notes)
+
+
+def test_visits_of_patients_are_not_learned_by_heart():
+    visits = [17 * i % 1000 for i in range(40)] * 3
+    assert kind(visits, "patient_id").kind == "id"
+    assert kind([f"P{i}" for i in visits], "patient id").kind == "id"
+    assert kind(visits, "height").kind == "number"
+    assert kind(visits, "patient_id", keep=["patient_id"]).kind == "number"
+
+
+@pytest.mark.parametrize(
+    "values", [["35%", "40%", "70%"], ["86.0 mg", "9.5 mg", "7 mg"], ["1 000", "2 000", "900 000"]]
+)
+def test_numbers_with_more_to_them_are_doubted(values):
+    assert "if it is a number, write it as one" in kind(values * 4).doubt
+    assert kind(["red", "blue", "white"] * 4).doubt == ""
+
+
+def test_the_minus_of_typesetters_is_one():
+    column = kind(["\u22125", "3", "7.5"])
+    assert (column.kind, column.low) == ("number", -5.0)
+
+
+def test_numbers_whose_squares_are_none_are_refused():
+    with pytest.raises(TableError, match=r"row 2, column 'x': expected a smaller number, got '1e\+?200'"):
+        kind(["1", "1e200", "2"])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -104,6 +105,9 @@ def test_other_tasks_from_the_command_line(table_file, tmp_path):
         (["predict", "{folder}/nothing.gpclass", "{table}"], "is not there", 1),
         (["predict", "{model}", "{model}"], "flowers.gpclass", 1),
         (["predict", "{model}", "{table}", "--out", "{folder}"], "is a folder", 2),
+        (["fit", "{table}", "-t", "species", "--save", "{table}"], "which is read", 2),
+        (["predict", "{model}", "{table}", "--out", "{table}"], "which is read", 2),
+        (["card", "{model}", "--out", "{model}"], "which is read", 2),
         (["evaluate", "{plain}", "{table}"], "'gpclass fit' made .* got a GPClassifier", 1),
         (["card", "{table}"], "no model that gpclass saved", 1),
         (["compare", "{table}", "-t", "species", "--folds", "59"], "expected at least 59 rows", 1),
@@ -119,6 +123,29 @@ def test_what_goes_wrong_is_one_line(table_file, model_file, tmp_path, words, sa
     places = {"table": table_file, "model": model_file, "folder": tmp_path, "plain": plain}
     line = one_line(run(*[word.format(**places) for word in words]), code)
     assert re.search(said, line), line
+
+
+def test_ids_do_not_take_the_names_of_predictions(frame, tmp_path):
+    odd = frame.rename(columns={"plant": "prediction"}).assign(line=[f"line {i}" for i in range(60)])
+    odd.to_csv(tmp_path / "odd.csv", index=False)
+    assert run("fit", tmp_path / "odd.csv", "-t", "species", "-s", tmp_path / "m.gpclass").exit_code == 0
+    found = list(csv.DictReader(run("predict", tmp_path / "m.gpclass", tmp_path / "odd.csv").stdout.splitlines()))
+    assert found[0]["line"] == "2"
+    assert found[0]["line (of the table)"] == "line 0"
+    assert found[0]["prediction (of the table)"] == "plant 0"
+    assert found[0]["prediction"] in ("rose", "daisy")
+
+
+def test_predictions_as_parquet_and_numbers_in_full(table_file, frame, model_file, tmp_path):
+    assert run("predict", model_file, table_file, "--out", tmp_path / "p.parquet").exit_code == 0
+    assert pd.read_parquet(tmp_path / "p.parquet")["plant"].tolist() == frame["plant"].tolist()
+    frame.assign(size=frame["size"] * 1e-4 + 2459005).to_csv(tmp_path / "days.csv", index=False)
+    run("fit", tmp_path / "days.csv", "-t", "size", "--regress", "-s", tmp_path / "d.gpclass")
+    predicted = run("predict", tmp_path / "d.gpclass", tmp_path / "days.csv").stdout
+    mean = gpclass.load(tmp_path / "d.gpclass").predict(frame)
+    np.testing.assert_allclose(
+        [float(row["prediction"]) for row in csv.DictReader(predicted.splitlines())], mean, rtol=1e-11
+    )
 
 
 def test_a_stopped_fit_writes_nothing(table_file, tmp_path, monkeypatch):

@@ -1,9 +1,14 @@
 """Tables from files: what is read, and what is refused with the line it is on."""
 
+import gzip
+
+import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from gpclass.tabular import TableError, from_frame, read_table
+from gpclass.tabular.columns import numbers
 
 
 def written(folder, text, name="t.csv", encoding="utf-8"):
@@ -68,6 +73,12 @@ def test_what_is_no_number(tmp_path, cell):
         ("a,b\n1,\x00\n", "line 2: expected text, got the control character"),
         (b"a,b\n1,\xff\xfe\n", "line 2: expected utf-8 text"),
         (b"PAR1 but no more", "Parquet"),
+        (b"PK\x03\x04 and so on", "is an Excel or zip file"),
+        (gzip.compress(b"a,b\n1,2\n"), "is a compressed file"),
+        ("price;y\n900;a\n950;b\n1,050;c\n", "'1,050' may be 1050 or 1.050"),
+        ("a;b\n1,5;x\n2.5;y\n", "one decimal mark in the whole file, got '1,5' and '2.5'"),
+        ("a;b\n1,5;2.25\n", "one decimal mark"),
+        ("Temp, C;Druck, hPa\n12,4;1002,9\n13,1;999,5\n", "',' or ';' may divide them"),
     ],
 )
 def test_damage_is_named_with_its_line(tmp_path, text, said):
@@ -107,9 +118,34 @@ def test_parquet_and_frames_are_as_csv(frame, table_file, tmp_path):
     assert list(parquet.columns) == list(text.columns)
     for name in ("plant", "colour", "species"):
         assert parquet.columns[name] == text.columns[name]
-    numbers = [[table.number("weight", i) for i in range(len(table))] for table in (parquet, text)]
-    assert numbers[0] == numbers[1]
+    weights = [numbers(table, "weight") for table in (parquet, text)]
+    np.testing.assert_array_equal(*weights)
     with pytest.raises(TableError, match="more than once"):
         from_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(TableError, match="got 0 rows"):
         from_frame(frame.iloc[:0])
+
+
+def test_names_may_hold_the_other_mark(tmp_path):
+    table = read_table(written(tmp_path, '"a, b";c\n1,5;x\n2,5;y\n'))
+    assert table.columns == {"a, b": ["1,5", "2,5"], "c": ["x", "y"]}
+    assert list(read_table(written(tmp_path, "a, in mm;b;c\n1;2;3\n4;5;6\n")).columns) == ["a, in mm", "b", "c"]
+
+
+def test_lines_end_where_files_say_and_marks_are_no_names(tmp_path):
+    assert read_table(written(tmp_path, "a,b\n1,x\u2028y\n")).columns["b"] == ["x\u2028y"]
+    assert list(read_table(written(tmp_path, "\ufeffa,b\n1,2\n"), "utf-8").columns) == ["a", "b"]
+
+
+def test_a_name_that_was_meant_is_named(tmp_path):
+    table = read_table(written(tmp_path, "Glucose Level,b\n1,2\n"))
+    for name in ("glucose level", "glucose", "Glucose Levle"):
+        with pytest.raises(TableError, match="did you mean 'Glucose Level'"):
+            table.column(name)
+
+
+def test_frames_of_others_and_what_is_none(frame):
+    assert from_frame(pl.from_pandas(frame)).columns == from_frame(frame).columns
+    assert from_frame(pd.DataFrame({"site": [1.0, 2.0, None]})).columns["site"] == ["1", "2", None]
+    with pytest.raises(TableError, match="expected a data frame with names of columns, got ndarray"):
+        from_frame(frame.to_numpy())

@@ -31,6 +31,11 @@ def say(text: str, style: str = "") -> None:
     out.print(Text(text, style=style), soft_wrap=True)
 
 
+def count(number: int, thing: str) -> str:
+    """How many of a thing there are."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def tell(notes: Iterable[str]) -> None:
     """What a reader should know, on standard error: scripts read the other."""
     for note in notes:

@@ -143,4 +143,4 @@ def report(
         raise fail(f"the page cannot be written to {path}: {error.strerror}") from None
     out.print(Text(f"wrote {path}"), soft_wrap=True)
     if damaged:
-        raise fail("\n".join(damaged))
+        raise fail("; ".join(damaged))

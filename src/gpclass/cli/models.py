@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Mapping, Sequence
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
+from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
 from ._bar import FitStatus, StepsStatus
-from ._console import as_json, fail, one_line_errors, out, say, tell
+from ._console import as_json, count, fail, one_line_errors, out, say, tell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,14 +32,16 @@ Encoding = Annotated[
     str | None, typer.Option(help="Of a text file, if it is not UTF-8: cp1252, latin-1, ...", show_default=False)
 ]
 Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; again for more.", show_default=False)]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="A column to leave out; once for each of several.", show_default=False)
+]
 Keep = Annotated[
     list[str] | None,
-    typer.Option(help="A column to use although it looks like names of rows; again for more.", show_default=False),
+    typer.Option(help="A column to use although it looks like names of rows; once for each.", show_default=False),
 ]
 Category = Annotated[
     list[str] | None,
-    typer.Option(help="A column whose numbers are codes of categories; again for more.", show_default=False),
+    typer.Option(help="A column whose numbers are codes of categories; once for each.", show_default=False),
 ]
 
 
@@ -53,10 +56,16 @@ def fit(
     regress: Annotated[bool, typer.Option("--regress", help="Predict a number instead of a label.")] = False,
     unlabelled: Annotated[
         str | None,
-        typer.Option(help="What the target of rows without label holds; empty cells count too.", show_default=False),
+        typer.Option(
+            help="What the target of rows without label holds; empty cells count too, '' is for them alone.",
+            show_default=False,
+        ),
     ] = None,
     weights: Annotated[
-        str | None, typer.Option(help="A column that says how often each row counts.", show_default=False)
+        str | None,
+        typer.Option(
+            help="A column that says how often each row counts; for labels without order.", show_default=False
+        ),
     ] = None,
     views: Annotated[
         Path | None,
@@ -78,13 +87,16 @@ def fit(
     row out in turn, or from rows held out, so they tell of new rows.
     """
     with one_line_errors():
-        _check_place(save)
-        from .. import save as save_model
-        from ..tabular import TableModel, read_table
+        _check_place(save, data, views)
+        from ..tabular import read_table
 
         table = read_table(data, encoding)
+        table.column(target)  # known before all that a fit needs is imported
         if not json:
-            say(f"{data}: {len(table)} rows, {len(table.columns)} columns")
+            say(f"{data}: {count(len(table), 'row')}, {count(len(table.columns), 'column')}")
+        from .. import save as save_model
+        from ..tabular import TableModel
+
         model = TableModel(
             target,
             order=_order(ordinal),
@@ -123,36 +135,37 @@ def predict(
 
     For each row: the label, the probability of every class, the entropy of the label in nats, divided into what more
     data could remove and what would last, the similarity to the most similar training row, and whether it is far from
-    all of them. For numbers: prediction and standard deviation, divided in the same way.
+    all of them: less similar to any than 99 of 100 training rows are to each other. For numbers: prediction and
+    standard deviation, divided in the same way. A fair coin has an entropy of 0.69 nats.
     """
     with one_line_errors():
-        _check_place(save)
+        _check_place(save, data, model)
         from ..tabular import read_table
 
-        found = _loaded(model)
         table = read_table(data, encoding)
-        _, notes = found.frame(table)
+        found = _loaded(model)
+        frame, notes = found.frame(table)
+        predictions: dict[str, Any] = found.predictions_of_frame(frame)
         columns: dict[str, Sequence[Any]] = {table.unit: table.places}
-        columns |= {own.name: table.columns[own.name] for own in found.schema_.columns if _is_id(own, table)}
-        predictions = found.predictions(table)
+        for own in found.schema_.columns:
+            if own.kind == "id" and own.name in table.columns:
+                taken = own.name in predictions or own.name == table.unit
+                columns[f"{own.name} (of the table)" if taken else own.name] = table.columns[own.name]
         tell(notes)
         if json and save is None:
             as_json({"predictions": {**columns, **predictions}, "notes": notes})
             return
-        text = _csv({**columns, **{name: _cells(values) for name, values in predictions.items()}})
         if save is None:
-            sys.stdout.write(text)
+            sys.stdout.write(_csv({**columns, **_as_cells(predictions)}))
             return
-        from .._files import write_whole
-
-        write_whole(save, text)
-        far = int((predictions["far"] == "yes").sum()) if "far" in predictions else 0
+        _write_table(save, columns, predictions)
+        far = list(predictions["far"]).count("yes")
         if json:
             as_json({"rows": len(table), "far": far, "out": str(save), "notes": notes})
             return
-        say(f"{len(table)} predictions are in {save}")
+        say(f"{count(len(table), 'prediction')} in {save}")
         if far:
-            say(f"{far} of them are far from the training rows (column 'far'): there the model knows little", "yellow")
+            say(f"of them far from all training rows (column 'far'): {far}; there the model knows little", "yellow")
 
 
 def evaluate(model: ModelFile, data: TableFile, encoding: Encoding = None, json: AsJson = False) -> None:
@@ -167,7 +180,7 @@ def evaluate(model: ModelFile, data: TableFile, encoding: Encoding = None, json:
         if json:
             as_json({"scores": scores, "confusion": table, "classes": found.labels, "notes": notes})
             return
-        _show_scores(scores, f"{scores['rows']} rows of {data}")
+        _show_scores(scores, f"{count(scores['rows'], 'row')} of {data}")
         if table and len(found.labels) <= 12:
             _show_confusion(found.labels, table)
 
@@ -191,6 +204,9 @@ def card(
         Path | None,
         typer.Option("--out", "-o", help="The page; otherwise beside the model, ending in .html.", show_default=False),
     ] = None,
+    without_rows: Annotated[
+        bool, typer.Option("--without-rows", help="Show no rows of the table, for a page that others will see.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Write a page about a model: data, scores, reliability, confusion, what it goes by, and rows to look at.
@@ -198,12 +214,12 @@ def card(
     One HTML file that needs no network and can be sent by mail. It shows some rows of the table.
     """
     with one_line_errors():
-        path = save or model.with_suffix(".html")
-        _check_place(path)
+        path = save or (model.with_suffix(".html") if model.suffix == ".gpclass" else Path(f"{model}.html"))
+        _check_place(path, model)
         from .._files import write_whole
         from ..tabular.card import card as made
 
-        write_whole(path, made(_loaded(model), model.name))
+        write_whole(path, made(_loaded(model), model.name, rows=not without_rows))
         if json:
             as_json({"out": str(path)})
         else:
@@ -222,9 +238,12 @@ def compare(
 ) -> None:
     """Compare gpclass with logistic regression, random forest, boosting and a support vector machine on your table."""
     with one_line_errors():
-        from ..tabular import compare_on_table, read_table
+        from ..tabular import read_table
 
         table = read_table(data, encoding)
+        table.column(target)
+        from ..tabular import compare_on_table
+
         result, notes = compare_on_table(
             table,
             target,
@@ -236,9 +255,9 @@ def compare(
         )
         tell(notes)
         if json:
-            as_json({"scores": [score._asdict() for score in result.scores], "folds": folds, "notes": notes})
+            as_json({"scores": [_as_loss(score) for score in result.scores], "folds": folds, "notes": notes})
             return
-        grid = Grid("model", "error %", "log loss", "calibration error %", "seconds", box=None)
+        grid = Grid(Column("model", no_wrap=True), "error %", "log loss", "calibration error %", "seconds", box=None)
         for column in grid.columns[1:]:
             column.justify = "right"
         for score in result.scores:
@@ -250,7 +269,7 @@ def compare(
                 f"{score.seconds:.1f}",
             )
         out.print(grid)
-        say(f"means over {folds} folds of {len(table)} rows ± standard errors between folds, best log loss first")
+        say(f"means over {folds} folds ± standard errors between them, best log loss first")
 
 
 def _order(given: str | None) -> list[str] | None:
@@ -283,14 +302,16 @@ def _view_columns(path: Path) -> dict[str, list[str]]:
     return views
 
 
-def _check_place(path: Path | None) -> None:
-    """Better to know now than after minutes that a file cannot be written."""
+def _check_place(path: Path | None, *inputs: Path | None) -> None:
+    """Better to know now than after minutes that a file cannot be written, or would take the place of what is read."""
     if path is None:
         return
     if path.is_dir():
         raise fail(f"expected the name of a file to write, and {path} is a folder", 2)
     if not path.absolute().parent.is_dir():
         raise fail(f"expected a folder for {path}, and {path.parent} is not there", 2)
+    if any(own is not None and own.resolve() == path.resolve() for own in inputs):
+        raise fail(f"expected another file to write than {path}, which is read", 2)
 
 
 def _loaded(path: Path) -> TableModel:
@@ -303,13 +324,40 @@ def _loaded(path: Path) -> TableModel:
     return found
 
 
-def _is_id(column: Any, table: Any) -> bool:
-    return column.kind == "id" and column.name in table.columns
+def _as_cells(predictions: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
+    """As text: predicted numbers in full, others with six digits."""
+
+    def cell(name: str, value: Any) -> str:
+        return f"{value:.{12 if name == 'prediction' else 6}g}" if isinstance(value, float) else str(value)
+
+    return {name: [cell(name, value) for value in values.tolist()] for name, values in predictions.items()}
 
 
-def _cells(values: np.ndarray) -> list[str]:
-    """Numbers with six digits, the rest as it is."""
-    return [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values.tolist()]
+def _write_table(path: Path, columns: dict[str, Sequence[Any]], predictions: Mapping[str, np.ndarray]) -> None:
+    """Parquet where the name says so, else CSV."""
+    from .._files import write_whole
+
+    if path.suffix != ".parquet":
+        write_whole(path, _csv({**columns, **_as_cells(predictions)}))
+        return
+    import pandas as pd
+
+    content = BytesIO()
+    pd.DataFrame({**columns, **predictions}).to_parquet(content)
+    write_whole(path, content.getvalue())
+
+
+def _as_loss(score: Any) -> dict[str, Any]:
+    """A score by the names that 'evaluate' has for it."""
+    return {
+        "name": score.name,
+        "error": score.error,
+        "error_se": score.error_spread,
+        "log_loss": -score.log_probability,
+        "log_loss_se": score.log_probability_spread,
+        "calibration_error": score.calibration_error,
+        "seconds": score.seconds,
+    }
 
 
 def _csv(columns: dict[str, Sequence[Any]]) -> str:
@@ -339,9 +387,11 @@ def _summary(model: TableModel) -> dict[str, Any]:
 
 def _show_model(model: TableModel) -> None:
     kinds = [own.kind for own in model.schema_.columns]
-    used = f"{kinds.count('number')} columns of numbers, {kinds.count('category')} of categories"
+    used = f"{count(kinds.count('number'), 'column')} of numbers, {kinds.count('category')} of categories"
     say(f"{type(model.estimator_).__name__} of {model.target!r} from {used}, {model.about_['seconds']:g} s")
-    _show_scores(model.scores_, f"{model.how_}, {model.scores_['rows']} rows")
+    if model.labels:
+        say(f"labels: {model.label_counts()}")
+    _show_scores(model.scores_, f"{model.how_}, {count(model.scores_['rows'], 'row')}")
 
 
 def _show_scores(scores: Mapping[str, Any], title: str) -> None:

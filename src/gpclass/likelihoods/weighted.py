@@ -29,10 +29,6 @@ class Weighted(PerRow):
     def take(self, rows: np.ndarray) -> Weighted:
         return replace(self, base=self.base.take(rows), weights=self.weights[rows])
 
-    def unit_share(self, n: int) -> np.ndarray:
-        # Leaving one row out leaves out one copy of it, or all of it where it counts less than once.
-        return np.minimum(1.0, 1.0 / self.weights)
-
     def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return self.weights * self.base.log_prob(y, f)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from io import BytesIO
@@ -20,7 +21,8 @@ from ..plotting import (
     ViewWeightsDisplay,
 )
 from .explaining import explain
-from .model import TableModel, without_strangers
+from .judging import without_strangers
+from .model import TableModel
 from .scoring import in_words
 
 #: Columns and classes that a table or picture shows at most.
@@ -28,8 +30,8 @@ _COLUMNS, _CLASSES = 60, 30
 _BARS = 20
 
 
-def card(model: TableModel, name: str = "model") -> str:
-    """The page as HTML: one file, no network."""
+def card(model: TableModel, name: str = "model", *, rows: bool = True) -> str:
+    """The page as HTML: one file, no network; with or without rows of the table."""
     told = explain(model)
     parts = [
         _head(model, name),
@@ -37,8 +39,8 @@ def card(model: TableModel, name: str = "model") -> str:
         _data(model),
         _influence(model, told),
         _map(model, told),
-        _rows("Most informative rows", _why_informative(model), model, told["informative_rows"]),
-        _rows("Most surprising rows", _why_surprising(model), model, told["surprising_rows"]),
+        _rows("Most informative rows", _why_informative(model), model, told["informative_rows"] if rows else []),
+        _rows("Most surprising rows", _why_surprising(model), model, told["surprising_rows"] if rows else []),
         _settings(model),
     ]
     return pages.page(f"{name}: a model of {model.target}", [part for part in parts if part])
@@ -63,8 +65,8 @@ def _head(model: TableModel, name: str) -> str:
     return (
         f"<h1>{escape(name)}</h1>\n"
         f"<p>{escape(type(model.estimator_).__name__)} that predicts <b>{escape(model.target)}</b> ({what}) from "
-        f"{len(model.schema_.used)} columns of {escape(about['table'])}, {about['rows']} rows; made on "
-        f"{escape(about['made'][:10])} with gpclass {escape(about['gpclass'])}.</p>"
+        f"{len(model.schema_.used)} columns of {escape(str(about['table']))}, {escape(str(about['rows']))} rows; made "
+        f"on {escape(str(about['made'])[:10])} with gpclass {escape(str(about['gpclass']))}.</p>"
     )
 
 
@@ -75,6 +77,7 @@ def _scores(model: TableModel) -> str:
     how = {
         "leave-one-out": "Each row was predicted from all the others.",
         "held-out": "These rows were predicted by a model that had not seen them.",
+        "labels hidden": "These rows were predicted by models for which their labels were hidden.",
     }[model.how_]
     inside = [
         _paragraph(f"{how} {model.scores_['rows']} rows; ± is one standard error."),
@@ -115,12 +118,12 @@ def _data(model: TableModel) -> str:
         y = model.scored_["y"]
         target = f"{y.min():g} to {y.max():g}, median {np.median(y):g}"
     else:
-        known = np.bincount(model.scored_["labels"], minlength=len(model.labels))
-        share = known / known.sum()
-        target = ", ".join(f"{label} {100 * own:.0f} %" for label, own in zip(model.labels, share, strict=True))
+        target = model.label_counts()
+        if model.task_ == "few labels":
+            target += f"; {model.about_['rows'] - model.scores_['rows']} rows without label"
     columns = model.schema_.columns
     rows = [[f"<b>{escape(model.target)}</b>", "target", escape(target)]]
-    rows += [[escape(own.name), own.kind, escape(own.summary())] for own in columns[:_COLUMNS]]
+    rows += [[escape(own.name), escape(own.kind), escape(own.summary())] for own in columns[:_COLUMNS]]
     more = [] if len(columns) <= _COLUMNS else [_paragraph(f"and {len(columns) - _COLUMNS} more columns")]
     notes = "".join(f"<li>{escape(note)}</li>" for note in model.notes_)
     return _section(
@@ -149,6 +152,7 @@ def _influence(model: TableModel, told: dict[str, Any]) -> str:
         inside.append(_paragraph("Relevance is the inverse squared length-scale that was learned for the column."))
         inside.append(pages.table("Relevances", heads, rows, numbers=(1, 2)))
     if told["views"]:
+        inside.append("<h3>Weights of the sources</h3>")
         inside.append(_picture(_draw_views, "Weights of the sources", model))
     return _section("What it goes by", *inside)
 
@@ -160,13 +164,16 @@ def _map(model: TableModel, told: dict[str, Any]) -> str:
         return ""
     if model.task_ == "numbers" or len(numeric) < 2:
         said = f"The prediction along {numeric[0]}, other columns at their medians or most frequent values."
-        return _section("The most influential column", _paragraph(said), _picture(_draw_along, said, model, numeric[0]))
+        return _section(
+            "The most influential column of numbers", _paragraph(said), _picture(_draw_along, said, model, numeric[0])
+        )
     said = (
         f"Class probabilities over {numeric[0]} and {numeric[1]}, the two most influential columns of numbers, other "
         "columns at their medians or most frequent values. Dots are rows of the table."
     )
     inside = [_paragraph(said), _picture(_draw_map, said, model, (numeric[0], numeric[1]))]
     if model.task_ == "ordered labels":
+        inside.append(_paragraph("The latent function at rows of the table, and the cut points between labels."))
         inside.append(_picture(_draw_thresholds, "The latent function and its cut points", model, numeric[0]))
     return _section("A map of the probabilities", *inside)
 
@@ -194,7 +201,7 @@ def _rows(title: str, why: str, model: TableModel, rows: Sequence[dict[str, Any]
     heads = [rows[0]["unit"], *[name.replace("_", " ") for name in about], *shown]
     body = [
         [
-            str(row["place"]),
+            escape(str(row["place"])),
             *[f"{row[name]:.3g}" if isinstance(row[name], float) else escape(str(row[name])) for name in about],
             *[escape(_brief(row["cells"].get(name) or "")) for name in shown],
         ]
@@ -208,7 +215,7 @@ def _settings(model: TableModel) -> str:
     rows = [[escape(name), escape(str(value))] for name, value in settings.items()]
     rows += [
         ["estimator", f"<code>{escape(repr(model.estimator_))}</code>"],
-        ["kernel", f"<code>{escape(str(model.estimator_.kernel_))}</code>"],
+        ["kernel", f"<code>{escape(_fewer_digits(str(model.estimator_.kernel_)))}</code>"],
     ]
     rows += [[escape(name), escape(str(value))] for name, value in model.about_.items()]
     return _section("Settings and versions", pages.table("Settings", ["", ""], rows))
@@ -216,14 +223,17 @@ def _settings(model: TableModel) -> str:
 
 def _picture(draw: Any, description: str, *what: Any) -> str:
     """What a function draws, as PNG inside the page; drawn without pyplot, which would keep the figures."""
+    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained", dpi=130)
-    FigureCanvasAgg(figure)
-    draw(figure, *what)
-    png = BytesIO()
-    figure.savefig(png, format="png")
+    # Names of columns and labels are text, also where they hold dollar signs.
+    with rc_context({"text.parse_math": False}):
+        figure = Figure(figsize=(6.4, 4.2), layout="constrained", dpi=130)
+        FigureCanvasAgg(figure)
+        draw(figure, *what)
+        png = BytesIO()
+        figure.savefig(png, format="png")
     return pages.picture(png.getvalue(), description)
 
 
@@ -252,13 +262,15 @@ def _draw_influence(figure: Any, columns: Sequence[dict[str, Any]], unit: str) -
     top = columns[:_BARS][::-1]
     figure.set_size_inches(6.4, 0.9 + 0.27 * len(top))
     ax = figure.subplots()
+    places = np.arange(len(top))
     ax.barh(
-        [_short(own["column"]) for own in top],
+        places,
         [own["influence"] for own in top],
         xerr=[own["influence_se"] for own in top],
         color="#0072B2",
         ecolor=INK,
     )
+    ax.set_yticks(places, [_short(own["column"]) for own in top])
     ax.set(xlabel=f"influence, {unit}", xlim=(0.0, None))
     ax.grid(axis="x", alpha=0.25)
 
@@ -277,7 +289,9 @@ def _draw_map(figure: Any, model: TableModel, columns: tuple[str, str]) -> None:
 
 def _draw_along(figure: Any, model: TableModel, column: str) -> None:
     frame, labels = _seen(model)
-    LatentDisplay.from_estimator(model.estimator_, frame, labels, feature=column, ax=figure.subplots())
+    display = LatentDisplay.from_estimator(model.estimator_, frame, labels, feature=column, ax=figure.subplots())
+    if model.task_ == "numbers":
+        display.ax_.set_ylabel(model.target)
 
 
 def _draw_thresholds(figure: Any, model: TableModel, column: str) -> None:
@@ -295,6 +309,11 @@ def _seen(model: TableModel) -> tuple[Any, Any]:
     if model.task_ == "numbers":
         return frame, np.array([table.parse(cell) for cell in known])
     return frame, np.array(known).astype(model.classes_.dtype)
+
+
+def _fewer_digits(text: str) -> str:
+    """Numbers in a text with five digits."""
+    return re.sub(r"\d+\.\d{5,}(e[+-]?\d+)?", lambda number: f"{float(number[0]):.5g}", text)
 
 
 def _brief(cell: str) -> str:

@@ -15,9 +15,15 @@ from .reading import Table, TableError, listed
 
 #: A column of which at least this share are numbers is one of numbers, and text in it is a mistake.
 _MOSTLY_NUMBERS = 0.5
-#: Text with more different values than this, in more than half of the rows, names rows and does not group them.
-_MANY_VALUES = 50
+#: Text with more different values than this, fewer than five rows each, names rows and does not group them. Where the
+#: name of the column says so, fewer will do.
+_MANY_VALUES, _ROWS_OF_EACH = 50, 5
+_MANY_IDS = 20
+#: Squares of larger numbers are none.
+_LARGEST = 1e150
 _NAMES_OF_IDS = re.compile(r"(.*[_\s.-])?(id|ids|uuid|guid|index|row|rownum|no|nr|key)", re.IGNORECASE)
+#: 35%, 1 000, 8,600.0 or 86.0 mg
+_DISGUISED = re.compile(r"[<>~]?[+-]?[$€£]?\s?\d[\d.,'\s]*\s?([%°]|[^\W\d]{1,5})?")
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
 
 
@@ -32,6 +38,8 @@ class Column:
     kind: str
     gaps: int
     why: str = ""
+    #: what a reader should look at
+    doubt: str = ""
     median: float = 0.0
     low: float = 0.0
     high: float = 0.0
@@ -112,12 +120,15 @@ class Schema:
                 made[column.name] = np.array(cells, dtype=object)
                 n_gaps = cells.count(None)
                 known = {value for value, _ in column.counts}
-                strange = next((i for i, cell in enumerate(cells) if cell is not None and cell not in known), None)
-                if strange is not None:
-                    notes.append(f"{table.where(column.name, strange)}: {cells[strange]!r} was not there in training")
+                strange = [i for i, cell in enumerate(cells) if cell is not None and cell not in known]
+                if strange:
+                    more = f", nor were those of {len(strange) - 1} more rows" if len(strange) > 1 else ""
+                    place = table.where(column.name, strange[0])
+                    notes.append(f"{place}: {cells[strange[0]]!r} was not there in training{more}")
             if n_gaps and not column.gaps:
                 filled = f", filled by {column.median:g}" if column.kind == "number" else ""
-                notes.append(f"{table.path}, column {column.name!r}: {n_gaps} gaps{filled}; training had none")
+                gaps = "a gap" if n_gaps == 1 else f"{n_gaps} gaps"
+                notes.append(f"{table.path}, column {column.name!r}: {gaps}{filled}; training had none")
         return pd.DataFrame(made), notes
 
 
@@ -129,9 +140,10 @@ def numbers(table: Table, name: str) -> np.ndarray:
         value = table.parse(cell)  # type: ignore[arg-type]
         known[cell] = np.inf if value is None else value
     values = np.array([known[cell] for cell in cells], dtype=float)
-    wrong = np.flatnonzero(np.isinf(values))
+    wrong = np.flatnonzero(np.abs(values) > _LARGEST)
     if len(wrong):
-        raise TableError(f"{table.where(name, wrong[0])}: expected a number, got {cells[wrong[0]]!r}")
+        kind = "a smaller number" if table.parse(cells[wrong[0]] or "") is not None else "a number"
+        raise TableError(f"{table.where(name, wrong[0])}: expected {kind}, got {cells[wrong[0]]!r}")
     return values
 
 
@@ -154,6 +166,8 @@ def _column(table: Table, name: str, keep: bool, category: bool) -> Column:
         known = values[~np.isnan(values)]
         if not keep and _counts_rows(name, known, gaps):
             return left_out("a number of its own for every row", "id")
+        if not keep and np.all(known == np.round(known)) and _names_groups(name, len(counts), len(there)):
+            return left_out(f"names of rows, {len(counts)} different ones in {len(there)} rows; --keep uses them", "id")
         low, high = float(known.min()), float(known.max())
         if low == high and not gaps:  # 1 and 1.0, say
             return left_out(f"{low:g} in every row")
@@ -161,17 +175,27 @@ def _column(table: Table, name: str, keep: bool, category: bool) -> Column:
     if not category and n_numbers >= _MOSTLY_NUMBERS * len(there):
         row = next(i for i, cell in enumerate(cells) if cell is not None and table.parse(cell) is None)
         raise TableError(
-            f"{table.where(name, row)}: expected a number, as in {n_numbers} of {len(there)} rows, got {cells[row]!r} "
-            f"(is it a column of categories? then --category {name!r})"
+            f"{table.where(name, row)}: expected a number, as in {n_numbers} of {len(there)} rows, got {cells[row]!r}; "
+            f"leave the cell empty if it is missing, or say --category {name!r} if numbers are codes there"
         )
     if not (keep or category):
         if all(_is_date(cell) for cell in counts):
             return left_out("dates; make numbers of them, such as days since, to use them")
-        if len(counts) > _MANY_VALUES and len(counts) > len(there) / 2:
-            return left_out(f"text with {len(counts)} different values in {len(there)} rows", "id")
+        several = len(counts) > _MANY_VALUES and len(counts) * _ROWS_OF_EACH > len(there)
+        if several or _names_groups(name, len(counts), len(there)):
+            return left_out(f"text with {len(counts)} different values in {len(there)} rows; --keep uses it", "id")
         if len(counts) == len(there) >= 5:
             return left_out("text of its own for every row", "id")
-    return Column(name, "category", gaps, counts=tuple(counts.most_common()))
+    doubt = ""
+    disguised = [cell for cell in counts if _DISGUISED.fullmatch(cell) and table.parse(cell) is None]
+    if not category and len(disguised) > max(2, len(counts) / 2):
+        doubt = f"text such as {disguised[0]!r} is taken for categories; if it is a number, write it as one"
+    return Column(name, "category", gaps, doubt=doubt, counts=tuple(counts.most_common()))
+
+
+def _names_groups(name: str, n_values: int, n_rows: int) -> bool:
+    """Whether a column that is called an id has a few rows of each: patients with their visits, say."""
+    return bool(_NAMES_OF_IDS.fullmatch(name)) and n_values > _MANY_IDS and n_values * _ROWS_OF_EACH > n_rows
 
 
 def _counts_rows(name: str, values: np.ndarray, gaps: int) -> bool:

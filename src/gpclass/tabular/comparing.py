@@ -20,8 +20,9 @@ from .._progress import Task, listening
 from ..comparison import Comparison, compare
 from .columns import Schema
 from .filling import FillGaps
-from .model import EXACT_ROWS, read_target, with_target
+from .model import EXACT_ROWS
 from .reading import Table, TableError
+from .targets import read_target, with_target
 
 
 def compare_on_table(
@@ -37,15 +38,18 @@ def compare_on_table(
     """Held-out scores of gpclass and of four usual classifiers, each with its gaps filled within the folds."""
     notes = list(table.notes)
     table = with_target(table, target, notes)
-    y = read_target(table, target, "labels", None, None)
+    y = read_target(table, target, "labels")
     schema = Schema.learn(table, without=[target], drop=drop, keep=keep, category=category)
+    notes += [
+        f"column {own.name!r} is left out: {own.why}" for own in schema.columns if not own.used and own.name not in drop
+    ]
     X, _ = schema.frame(table)
     labels, counts = np.unique(y, return_counts=True)
     if counts.min() < folds:
         few = labels[counts.argmin()]
         raise TableError(
             f"expected at least {folds} rows of every label for {folds} folds, got {counts.min()} of {str(few)!r}; "
-            "take fewer folds (--folds), or leave those rows out"
+            f"{'take fewer folds (--folds), or ' if counts.min() > 1 else ''}leave those rows out"
         )
     splits = StratifiedKFold(folds, shuffle=True, random_state=0)
     with warnings.catch_warnings(record=True) as said, listening(progress):

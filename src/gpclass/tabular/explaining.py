@@ -10,10 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 from ..kernels import WeightedSum
 from ..plotting import log_relevance
 from .filling import GAP
-from .model import TableModel, without_strangers
+from .judging import without_strangers
+from .model import TableModel
+from .rows import spread
 
-#: Rows predicted for each shuffle, and numbers to predict altogether, which fixes how often columns are shuffled.
-_ROWS, _BUDGET = 200, 20000
+#: Rows predicted for each shuffle (half of them where there are many columns), and rows to predict altogether, which
+#: fixes how often columns are shuffled.
+_ROWS, _MANY_COLUMNS, _BUDGET = 200, 100, 20000
 
 
 def explain(model: TableModel, random_state: int = 0) -> dict[str, Any]:
@@ -24,13 +27,13 @@ def explain(model: TableModel, random_state: int = 0) -> dict[str, Any]:
     not only how short a length-scale is.
     """
     check_is_fitted(model)
-    influence, spread = _influences(model, random_state)
+    influence, error = _influences(model, random_state)
     relevance = _relevances(model)
     columns: list[dict[str, Any]] = [
         {
             "column": column.name,
             "influence": float(influence[j]),
-            "influence_se": float(spread[j]),
+            "influence_se": float(error[j]),
             **relevance.get(column.name, {}),
         }
         for j, column in enumerate(model.schema_.used)
@@ -45,26 +48,34 @@ def explain(model: TableModel, random_state: int = 0) -> dict[str, Any]:
 
 
 def _influences(model: TableModel, random_state: int) -> tuple[np.ndarray, np.ndarray]:
+    import pandas as pd
+
     raw, _ = model.schema_.frame(model.sample_)
-    chosen = np.unique(np.linspace(0, len(raw) - 1, min(len(raw), _ROWS)).round().astype(int))
+    n_columns = raw.shape[1]
+    raw = raw.iloc[spread(len(raw), _ROWS if n_columns <= _MANY_COLUMNS else _ROWS // 2)].reset_index(drop=True)
     rng = np.random.default_rng(random_state)
-    raw = raw.iloc[chosen].reset_index(drop=True)
-    names = list(raw.columns)
-    repeats = int(np.clip(_BUDGET // (len(raw) * len(names)), 2, 10))
-    with without_strangers():
-        before = _predictions(model, raw)
-        moved = np.empty((repeats, len(names)))
-        for j, name in enumerate(names):
-            for r in range(repeats):
-                shuffled = raw.copy()
-                shuffled[name] = raw[name].to_numpy()[rng.permutation(len(raw))]
-                moved[r, j] = _distance(model, before, _predictions(model, shuffled))
+    n, repeats = len(raw), int(np.clip(_BUDGET // (len(raw) * n_columns), 2, 10))
+    before = _predictions(model, raw)
+    moved = np.empty((repeats, n_columns))
+    jobs = [(r, j) for r in range(repeats) for j in range(n_columns)]
+    at_once = max(1, _BUDGET // n)
+    for start in range(0, len(jobs), at_once):
+        some = jobs[start : start + at_once]
+        # One frame, in whose k-th part one column is shuffled: a prediction for each would spend its time on frames.
+        stacked = {name: np.tile(raw[name].to_numpy(), len(some)) for name in raw.columns}
+        for k, (_, j) in enumerate(some):
+            name = raw.columns[j]
+            stacked[name][k * n : (k + 1) * n] = raw[name].to_numpy()[rng.permutation(n)]
+        after = _predictions(model, pd.DataFrame(stacked))
+        for k, (r, j) in enumerate(some):
+            moved[r, j] = _distance(model, before, after[k * n : (k + 1) * n])
     return moved.mean(axis=0), moved.std(axis=0, ddof=1) / np.sqrt(repeats)
 
 
 def _predictions(model: TableModel, raw: Any) -> np.ndarray:
-    frame = raw if model.filler_ is None else model.filler_.transform(raw)
-    return model.estimator_.predict(frame) if model.task_ == "numbers" else model.estimator_.predict_proba(frame)
+    frame = model.filler_.transform(raw)
+    with without_strangers():
+        return model.estimator_.predict(frame) if model.task_ == "numbers" else model.estimator_.predict_proba(frame)
 
 
 def _distance(model: TableModel, before: np.ndarray, after: np.ndarray) -> float:
@@ -83,13 +94,13 @@ def _relevances(model: TableModel) -> dict[str, dict[str, float]]:
     if len({f"{values[j]:.9g}" for j in told}) <= min(2, len(told) - 1):
         return {}
     try:
-        _, spread = log_relevance(model.estimator_)
+        _, error = log_relevance(model.estimator_)
     except (AttributeError, ValueError):
-        spread = np.full(len(values), np.nan)
+        error = np.full(len(values), np.nan)
     found = {}
     for j in told:
-        error = {"log_relevance_se": float(spread[j])} if np.isfinite(spread[j]) else {}
-        found[names[j]] = {"relevance": float(values[j]), **error}
+        known = {"log_relevance_se": float(error[j])} if np.isfinite(error[j]) else {}
+        found[names[j]] = {"relevance": float(values[j]), **known}
     return found
 
 

@@ -6,14 +6,27 @@ import codecs
 import csv
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from io import StringIO
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 DELIMITERS = (",", ";", "\t", "|")
 #: What stands for a missing cell, in small letters.
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "?", "<na>"})
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "?", "-", "--", "<na>"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WITH_POINT, _WITH_COMMA = re.compile(r"[+-]?\d*\.\d+", re.ASCII), re.compile(r"[+-]?\d+,\d+", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+#: How other kinds of files begin.
+_OTHERS = {
+    b"PK\x03\x04": "an Excel or zip file; save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "an Excel file; save the sheet as CSV",
+    b"\x1f\x8b": "a compressed file; unpack it first",
+    b"%PDF": "a PDF file",
+}
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -40,18 +53,14 @@ class Table:
 
     def column(self, name: str) -> list[str | None]:
         if name not in self.columns:
-            raise TableError(f"expected a column named {name!r} in {self.path}, which has {listed(list(self.columns))}")
+            raise TableError(f"expected a column named {name!r} in {self.path}, {closest(name, list(self.columns))}")
         return self.columns[name]
-
-    def number(self, name: str, row: int) -> float | None:
-        """The cell as a number; None where it is missing."""
-        cell = self.columns[name][row]
-        return None if cell is None else self.parse(cell)
 
     def parse(self, cell: str) -> float | None:
         """The number that a cell holds, or None where it holds none."""
-        if self.decimal_comma and cell.count(",") == 1 and "." not in cell:
-            cell = cell.replace(",", ".")
+        cell = cell.replace("\u2212", "-")  # the minus of typesetters
+        if self.decimal_comma and "." not in cell:
+            cell = cell.replace(",", ".", 1)
         return float(cell) if _NUMBER.fullmatch(cell) else None
 
     def where(self, name: str, row: int) -> str:
@@ -61,6 +70,14 @@ class Table:
     def take(self, rows: list[int]) -> Table:
         cells = {name: [column[i] for i in rows] for name, column in self.columns.items()}
         return Table(self.path, cells, [self.places[i] for i in rows], self.unit, self.decimal_comma)
+
+
+def closest(name: str, names: list[str]) -> str:
+    """What there is instead of a name: the one that was meant, perhaps, or all of them."""
+    lower = {own.lower(): own for own in names}
+    near = get_close_matches(name.lower(), lower, 1, 0.5) or [own for own in lower if name.lower() in own]
+    meant = f"; did you mean {lower[near[0]]!r}?" if near else ""
+    return f"which has {listed(names)}{meant}"
 
 
 def listed(names: list[str], most: int = 8) -> str:
@@ -82,6 +99,9 @@ def read_table(path: str | Path, encoding: str | None = None) -> Table:
         raise TableError(f"expected a table, and {path} cannot be read: {error.strerror}") from None
     if content[:4] == b"PAR1":
         return _parquet(path)
+    other = next((what for start, what in _OTHERS.items() if content.startswith(start)), None)
+    if other:
+        raise TableError(f"expected a CSV, TSV or Parquet table, and {path} is {other}")
     return _parsed(path, _decoded(path, content, encoding))
 
 
@@ -89,7 +109,7 @@ def _decoded(path: Path, content: bytes, encoding: str | None) -> str:
     mark = next((name for start, name in _MARKS.items() if content.startswith(start)), None)
     chosen = encoding or mark or "utf-8"
     try:
-        text = content.decode(chosen)
+        text = content.decode(chosen).removeprefix("\ufeff")
     except LookupError:
         raise TableError(f"expected an encoding that Python knows, got {encoding!r}") from None
     except UnicodeDecodeError as error:
@@ -106,7 +126,7 @@ def _decoded(path: Path, content: bytes, encoding: str | None) -> str:
 
 
 def _parsed(path: Path, text: str) -> Table:
-    delimiter = _delimiter(text)
+    delimiter = _delimiter(path, text)
     rows = _rows(path, text, delimiter)
     _, header = next(rows)
     names, first = _names(path, header)
@@ -129,7 +149,33 @@ def _parsed(path: Path, text: str) -> Table:
         notes.append(f"{path}: the first column has no name and is taken for row names")
     if not columns:
         raise TableError(f"{path}, line 1: expected names of columns, got none")
-    return Table(str(path), columns, places, decimal_comma=delimiter == ";", notes=notes)
+    table = Table(str(path), columns, places, notes=notes)
+    return replace(table, decimal_comma=_has_decimal_comma(table)) if delimiter == ";" else table
+
+
+def _has_decimal_comma(table: Table) -> bool:
+    """Whether 2,5 stands for 2.5 where semicolons divide; what could be read in two ways is refused."""
+    points = commas = None
+    for name, cells in table.columns.items():
+        marked = [i for i, cell in enumerate(cells) if cell is not None and _WITH_COMMA.fullmatch(cell)]
+        pointed = next((i for i, cell in enumerate(cells) if cell is not None and _WITH_POINT.fullmatch(cell)), None)
+        points = points or (None if pointed is None else (name, pointed))
+        if not marked:
+            continue
+        commas = commas or (name, marked[0])
+        whole = any(cell is not None and cell.lstrip("+-").isdigit() for cell in cells)
+        if whole and all(_THOUSANDS.fullmatch(cells[i] or "") for i in marked):
+            value = cells[marked[0]]
+            raise TableError(
+                f"{table.where(name, marked[0])}: expected a number that can be read in one way, and {value!r} may be "
+                f"{str(value).replace(',', '')} or {str(value).replace(',', '.')}; write it without the comma"
+            )
+    if points and commas:
+        one, other = table.columns[points[0]][points[1]], table.columns[commas[0]][commas[1]]
+        raise TableError(
+            f"{table.where(*commas)}: expected one decimal mark in the whole file, got {other!r} and {one!r}"
+        )
+    return commas is not None
 
 
 _UNNAMED = "\x00column "
@@ -147,15 +193,31 @@ def _names(path: Path, header: list[str]) -> tuple[list[str], str | None]:
     return names, names[0] if not header[0] and len(header) > 1 and header[-1] else None
 
 
-def _delimiter(text: str) -> str:
-    """What stands between the names in the first line, outside quotes; a single column has none, and any will do."""
-    first = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])
-    return max(DELIMITERS, key=first.count)
+def _delimiter(path: Path, text: str) -> str:
+    """What stands between the names in the first line, outside quotes, and cuts the next lines into as many cells."""
+    first = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").split("\n", 1)[0])
+    found = [mark for mark in DELIMITERS if mark in first]
+    if len(found) < 2:
+        return found[0] if found else ","
+    even = []
+    for mark in found:
+        try:
+            lengths = {len(row) for _, row in islice(_rows(path, text, mark), 20)}
+        except TableError:
+            continue
+        if len(lengths) == 1:
+            even.append(mark)
+    if len(even) > 1:
+        raise TableError(
+            f"{path}, line 1: expected cells divided in one way, and {even[0]!r} or {even[1]!r} may divide them; put "
+            "names and cells that hold one of them in quotes"
+        )
+    return even[0] if even else max(found, key=first.count)
 
 
 def _rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The line each row begins on, and its cells without blanks around them; empty lines are passed over."""
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True, skipinitialspace=True)
+    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
     while True:
         line = reader.line_num + 1
         try:
@@ -182,23 +244,27 @@ def _parquet(path: Path) -> Table:
     return from_frame(frame, str(path))
 
 
-def from_frame(frame: object, path: str = "the table") -> Table:
-    """A data frame of pandas as a table."""
-    names = [str(name) for name in frame.columns]  # type: ignore[attr-defined]
+def from_frame(frame: Any, path: str = "the table") -> Table:
+    """A data frame, of pandas or polars, as a table."""
+    if not (hasattr(frame, "columns") and hasattr(frame, "shape")):
+        raise TableError(f"expected a data frame with names of columns, got {type(frame).__name__}")
+    names = [str(name) for name in frame.columns]
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         raise TableError(f"{path}: expected columns with different names, got {twice!r} more than once")
-    columns = {
-        name: [_text(value) for value in frame.iloc[:, i].tolist()]  # type: ignore[attr-defined]
-        for i, name in enumerate(names)
-    }
-    n_rows = len(frame)  # type: ignore[arg-type]
+    n_rows = len(frame)
     if not n_rows or not names:
         raise TableError(f"{path}: expected rows and columns, got {n_rows} rows and {len(names)} columns")
+    columns = {}
+    for i, name in enumerate(names):
+        values = frame.iloc[:, i].tolist() if hasattr(frame, "iloc") else frame[name].to_list()
+        columns[name] = [as_text(value) for value in values]
     return Table(path, columns, list(range(1, n_rows + 1)), unit="row")
 
 
-def _text(value: object) -> str | None:
-    """As a CSV file would hold it: numbers so that reading gives the same ones again."""
+def as_text(value: Any) -> str | None:
+    """As a CSV file would hold it: numbers so that reading gives the same ones again, whole ones without a point."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
     text = "" if value is None else repr(value) if isinstance(value, float) else str(value).strip()
     return None if text.lower() in MISSING or text == "NaT" else text

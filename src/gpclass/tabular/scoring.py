@@ -10,32 +10,38 @@ import numpy as np
 from ..metrics import calibration_error
 
 
-def label_scores(labels: np.ndarray, proba: np.ndarray, ordered: bool = False) -> dict[str, Any]:
-    """Of probabilities (n, K) for labels (n,), given by column; ``ordered`` adds by how many steps they were missed."""
+def label_scores(
+    labels: np.ndarray, proba: np.ndarray, ordered: bool = False, weights: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Of probabilities (n, K) for labels (n,), given by column; ``ordered`` adds by how many steps they were missed,
+    ``weights`` (n,) say how often rows count."""
     n, K = proba.shape
+    w = np.ones(n) if weights is None else weights
     wrong = (proba.argmax(axis=1) != labels).astype(float)
-    loss = -np.log(np.maximum(proba[np.arange(n), labels], 1e-300))
-    shares = np.bincount(labels, minlength=K) / n
+    loss = log_losses(labels, proba)
+    shares = np.bincount(labels, w, minlength=K) / w.sum()
     scores = {
         "rows": n,
-        "error": float(wrong.mean()),
-        "error_se": _standard_error(wrong),
-        "log_loss": float(loss.mean()),
-        "log_loss_se": _standard_error(loss),
+        **_mean("error", wrong, w),
+        **_mean("log_loss", loss, w),
         "calibration_error": calibration_error(labels, proba, np.arange(K)),
         # What knowing nothing but the shares of the classes would give.
         "guess_error": float(1.0 - shares.max()),
         "guess_log_loss": float(-np.sum(shares[shares > 0] * np.log(shares[shares > 0]))),
     }
     if ordered:
-        steps = np.abs(proba.argmax(axis=1) - labels)
-        scores |= {"mean_steps_off": float(steps.mean()), "mean_steps_off_se": _standard_error(steps)}
+        scores |= _mean("mean_steps_off", np.abs(proba.argmax(axis=1) - labels).astype(float), w)
     return scores
+
+
+def log_losses(labels: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """What each row adds to the log loss."""
+    return -np.log(np.maximum(proba[np.arange(len(proba)), labels], 1e-300))
 
 
 def number_scores(y: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> dict[str, Any]:
     """Of Gaussian predictions (n,) of numbers."""
-    off = y - mean
+    off, once = y - mean, np.ones(len(y))
     density = -0.5 * (off / sd) ** 2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
     inside = (np.abs(off) <= 1.6448536269514722 * sd).astype(float)
     squares = off**2
@@ -44,28 +50,38 @@ def number_scores(y: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> dict[str, 
     return {
         "rows": len(y),
         "rmse": rmse,
-        "rmse_se": _standard_error(squares) / (2.0 * rmse) if rmse > 0 else 0.0,
+        "rmse_se": _half(_mean("s", squares, once)["s_se"], rmse),
         "explained": float(1.0 - squares.mean() / spread**2) if spread > 0 else 0.0,
-        "log_loss": float(-density.mean()),
-        "log_loss_se": _standard_error(density),
-        "inside_90": float(inside.mean()),
-        "inside_90_se": _standard_error(inside),
+        **_mean("log_loss", -density, once),
+        **_mean("inside_90", inside, once),
         "guess_rmse": spread,
     }
+
+
+def _mean(name: str, values: np.ndarray, weights: np.ndarray) -> dict[str, float | None]:
+    """A mean and its standard error, which one row does not have."""
+    mean = float(np.average(values, weights=weights))
+    n = len(values)
+    spread = np.sqrt(np.sum((weights * (values - mean)) ** 2) * n / max(n - 1, 1)) / weights.sum()
+    return {name: mean, f"{name}_se": float(spread) if n > 1 else None}
 
 
 def in_words(scores: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Scores for people: name, value with standard error, and what to hold it against."""
 
-    def share(name: str) -> str:
-        return f"{100 * scores[name]:.2f} % ± {100 * scores[f'{name}_se']:.2f}"
+    def told(name: str, digits: str, factor: float = 1.0, unit: str = "") -> str:
+        value, spread = factor * scores[name], scores[f"{name}_se"]
+        return f"{value:{digits}}{unit}" + ("" if spread is None else f" ± {factor * spread:{digits}}")
 
-    loss = ("log loss", f"{scores['log_loss']:.4f} ± {scores['log_loss_se']:.4f}")
+    def share(name: str) -> str:
+        return told(name, ".2f", 100.0, " %")
+
+    loss = ("log loss", told("log_loss", ".4f"))
     if "rmse" in scores:
         return [
             (
                 "root mean square error",
-                f"{scores['rmse']:.4g} ± {scores['rmse_se']:.2g}",
+                told("rmse", ".4g"),
                 f"guessing the mean {scores['guess_rmse']:.4g}",
             ),
             ("variance explained", f"{100 * scores['explained']:.1f} %", ""),
@@ -78,10 +94,12 @@ def in_words(scores: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         ("calibration error", f"{100 * scores['calibration_error']:.1f} %", "mean gap of confidence and accuracy"),
     ]
     if "mean_steps_off" in scores:
-        off = f"{scores['mean_steps_off']:.3f} ± {scores['mean_steps_off_se']:.3f}"
-        rows.insert(1, ("steps off", off, "mean distance of the predicted label in the order"))
+        rows.insert(
+            1, ("steps off", told("mean_steps_off", ".3f"), "mean distance of the predicted label in the order")
+        )
     return rows
 
 
-def _standard_error(values: np.ndarray) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+def _half(error_of_square: float | None, root: float) -> float | None:
+    """The standard error of a root mean square from that of the mean square."""
+    return error_of_square / (2.0 * root) if error_of_square is not None and root > 0 else None

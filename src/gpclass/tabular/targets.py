@@ -1,0 +1,144 @@
+"""What a model of a table is to predict: labels, labels with an order, labels that are mostly missing, or numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .columns import numbers
+from .reading import Table, TableError, as_text, listed
+
+#: Fewer rows than this say little.
+_FEW_ROWS = 30
+
+
+def find_task(order: Any, regress: bool, unlabelled: str | None) -> str:
+    """One of "labels", "ordered labels", "few labels" and "numbers"."""
+    given = {"--ordinal": order is not None, "--regress": regress, "--unlabelled": unlabelled is not None}
+    chosen = [name for name, on in given.items() if on]
+    if len(chosen) > 1:
+        raise TableError(f"expected at most one of --ordinal, --regress and --unlabelled, got {' and '.join(chosen)}")
+    if order is not None and (len(order) < 2 or len({*order}) < len(order)):
+        raise TableError(
+            f"--ordinal: expected at least two labels, each once, from lowest to highest; got {list(order)}"
+        )
+    return (
+        {"--ordinal": "ordered labels", "--regress": "numbers", "--unlabelled": "few labels"}[chosen[0]]
+        if chosen
+        else "labels"
+    )
+
+
+def with_target(table: Table, target: str, notes: list[str], unlabelled: str | None = None) -> Table:
+    """The rows whose target is there; of the others there is a note."""
+    cells = table.column(target)
+    there = [i for i, cell in enumerate(cells) if cell is not None and cell != unlabelled]
+    if not there:
+        raise TableError(f"expected values in column {target!r} of {table.path}, and it is empty")
+    if len(there) == len(table):
+        return table
+    missing = len(table) - len(there)
+    notes.append(f"{table.path}: {missing} {'row has' if missing == 1 else 'rows have'} no {target!r}, left out")
+    return replace(table.take(there), notes=table.notes)
+
+
+def read_target(
+    table: Table, target: str, task: str, order: Any = None, unlabelled: str | None = None, kind: str = ""
+) -> np.ndarray:
+    """The target of every row, None where a label is missing; ``kind`` is that of a data frame's column, so that labels
+    come back as they went in."""
+    if task == "numbers":
+        y = numbers(table, target)
+        if np.ptp(y) == 0:
+            raise TableError(f"expected numbers that differ in column {target!r}, got {y[0]:g} in every row")
+        return y
+    cells: list[Any] = list(table.column(target))
+    if task == "few labels":
+        cells = [None if cell == unlabelled else cell for cell in cells]
+        if None not in cells:
+            raise TableError(
+                f"expected rows whose {target!r} is {unlabelled!r} or empty, as --unlabelled says; got none"
+            )
+    there = [cell for cell in cells if cell is not None]
+    _check_labels(
+        table, target, cells, there, [as_text(label) for label in order] if task == "ordered labels" else None
+    )
+    if task == "few labels":
+        return np.array(cells, dtype=object)
+    if task == "ordered labels":
+        places = {as_text(label): label for label in order}
+        return np.array([places[cell] for cell in cells])
+    if kind == "b":
+        return np.array([cell == "True" for cell in cells])
+    # Numbers sort as numbers, 2 before 10; text that looks like them stays text in a data frame.
+    if kind in ("", "i", "u", "f") and all(cell.lstrip("-").isdigit() and str(int(cell)) == cell for cell in {*there}):
+        return np.array([int(cell) for cell in cells])
+    return np.array([float(cell) for cell in cells]) if kind == "f" else np.array(cells)
+
+
+def _check_labels(table: Table, target: str, cells: list[Any], there: list[str], order: Any) -> None:
+    if order is not None:
+        row = next((i for i, cell in enumerate(cells) if cell not in order), None)
+        if row is not None:
+            raise TableError(
+                f"{table.where(target, row)}: expected a label of --ordinal, {listed(list(order))}; got {cells[row]!r}"
+            )
+    labels = set(there)
+    if len(labels) < 2:
+        shown = f"{there[0]!r} in all" if there else "no label in any"
+        raise TableError(
+            f"expected at least two different labels in column {target!r}, got {shown} of {len(cells)} rows"
+        )
+    if order is not None:
+        return
+    values = [table.parse(cell) for cell in labels]
+    if all(value is not None for value in values):
+        whole = all(np.isfinite(value) and value == round(value) for value in values)  # type: ignore[arg-type]
+        if len(labels) > (50 if whole else 20):
+            raise TableError(
+                f"column {target!r} holds {len(labels)} different numbers, expected labels that repeat (gpclass fit "
+                "--regress predicts numbers)"
+            )
+    if len(labels) > 20 and len(labels) > len(there) / 2:
+        raise TableError(f"expected labels that repeat in column {target!r}, got {len(labels)} in {len(there)} rows")
+
+
+def label_notes(cells: list[Any]) -> list[str]:
+    """Labels that may be slips."""
+    counts = Counter(cell for cell in cells if cell is not None)
+    notes = []
+    alike: dict[str, list[str]] = {}
+    for label in counts:
+        alike.setdefault(label.casefold(), []).append(label)
+    for same in alike.values():
+        if len(same) > 1:
+            shown = " and ".join(f"{label!r} ({counts[label]})" for label in same)
+            notes.append(f"labels that differ in capitals only: {shown}; are they the same?")
+    single = [label for label, count in counts.items() if count == 1]
+    if single:
+        notes.append(f"labels of one row each: {listed(single)}; nothing can tell how well they are predicted")
+    return notes
+
+
+def few_rows_note(n_rows: int) -> list[str]:
+    return [f"{n_rows} rows are few: scores say little"] if n_rows < _FEW_ROWS else []
+
+
+def read_weights(table: Table, name: str, target: str, notes: list[str]) -> np.ndarray:
+    if name == target:
+        raise TableError(f"expected --weights in another column than the target, got {name!r} for both")
+    values = numbers(table, name)
+    wrong = np.flatnonzero(~(values >= 0))
+    if len(wrong):
+        cell = table.columns[name][wrong[0]]
+        shown = "an empty cell" if cell is None else repr(cell)
+        raise TableError(f"{table.where(name, wrong[0])}: expected a weight that is not negative, got {shown}")
+    if not 0.5 <= values.mean() <= 2.0:
+        notes.append(
+            f"weights have a mean of {values.mean():.3g}, so a row counts as {values.mean():.3g} rows on average; "
+            "divide them by it if they are meant to be relative"
+        )
+    return values
