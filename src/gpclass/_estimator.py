@@ -185,6 +185,11 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         try:
             return validate_data(self, X, *y, dtype=np.float64, reset=first, ensure_all_finite=finite, **settings)
         except ValueError as error:
+            if str(error).startswith("Input X contains NaN"):
+                raise ValueError(
+                    f"Input X contains NaN: expected numbers in every cell, for {type(self).__name__} with this kernel. "
+                    "Fill gaps with an imputer, take gpclass.tabular.TableModel, which does, or a WeightedSum of views"
+                ) from None
             if not str(error).startswith("could not convert string to float"):
                 raise
             raise ValueError(f"{error}; columns of categories need a data frame, got {type(X).__name__}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from ._classifying import LabelPredictor
 from ._estimator import GPEstimator, choose
 from ._labels import refuse_mixed_labels
 from ._learning import Fitted
+from .hyper import Fixed, Model
+from .hyper.sampler import Sampler
 from .inference import EP, IVM
 from .inference.active_set import Chosen
+from .inference.base import Engine
 from .ivm import fit_ivm
 from .likelihoods import Likelihood, OrderedProbit, Probit
 
@@ -108,6 +112,23 @@ class GPOrdinalClassifier(LabelPredictor, GPEstimator):
         if interrupted:
             raise KeyboardInterrupt(f"the model has the {len(self.posterior_.X)} rows chosen so far")
         return self
+
+    def _learn_theta(self, model: Model, hyper: Any, engine: Engine, rng: np.random.Generator) -> Model:
+        """As the others learn, and for the default kernel and likelihood once more from a small amplitude: from a large
+        one a weak signal is missed, and learning ends where every row is explained by itself."""
+        learned = super()._learn_theta(model, hyper, engine, rng)
+        if self.kernel is not None or self.likelihood is not None or isinstance(hyper, (Fixed, Sampler)):
+            return learned
+        first = {name: getattr(self, name) for name in ("hyper_", "kernel_", "likelihood_", "_model")}
+        small = replace(model, kernel=model.kernel.with_params(variance=1.0))
+        if isinstance(model.likelihood, OrderedProbit):
+            cut_points = model.likelihood.cut_points / np.sqrt(self._start_variance)
+            small = replace(small, likelihood=OrderedProbit.from_cut_points(cut_points))
+        again = super()._learn_theta(small, hyper, engine, rng)
+        if self.hyper_.value > first["hyper_"].value:
+            return again
+        self.__dict__.update(first)
+        return learned
 
     @property
     def cut_points_(self) -> np.ndarray:

@@ -335,3 +335,13 @@ def test_comparison_on_the_same_folds(frame):
     assert {"gpclass", "logistic regression", "random forest", "gradient boosting", "SVC + temperature"} <= names
     with pytest.raises(TableError, match="at least 50 rows of every label"):
         compare_on_table(from_frame(frame), "species", folds=50)
+
+
+def test_a_weak_signal_in_ordered_labels_is_found():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(150, 5))
+    y = np.array(["low", "mid", "high"])[np.digitize(0.7 * X[:, 0] + rng.normal(size=150), [-0.5, 0.5])]
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
+    model = TableModel("y", order=["low", "mid", "high"]).fit(frame)
+    assert model.scores_["log_loss"] < model.scores_["guess_log_loss"] - 0.03
+    assert model.estimator_.kernel_.variance < 10.0  # and no row is explained by itself
