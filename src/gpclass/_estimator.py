@@ -187,7 +187,7 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         except ValueError as error:
             if str(error).startswith("Input X contains NaN"):
                 raise ValueError(
-                    f"Input X contains NaN: expected numbers in every cell, for {type(self).__name__} with this kernel. "
+                    f"Input X contains NaN: expected a number in every cell for {type(self).__name__} and its kernel. "
                     "Fill gaps with an imputer, take gpclass.tabular.TableModel, which does, or a WeightedSum of views"
                 ) from None
             if not str(error).startswith("could not convert string to float"):
