@@ -17,7 +17,7 @@ demo: $(STAMP)
 	$(BIN)/python -m gpclass.demo --out $(DEMO)
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow

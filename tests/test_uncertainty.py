@@ -25,7 +25,7 @@ def entropy(proba):
     return -np.sum(np.where(proba > 0, proba * np.log(np.maximum(proba, 1e-300)), 0.0), axis=-1)
 
 
-def brute_force(model, rows, n_draws=4000):
+def brute_force(model, rows, n_draws=2000):
     """E H[p(y|f)] by draws of f row by row, with the model's own calibration."""
     mean, cov = model.calibration_(*model.latent(rows))
     rng = np.random.default_rng(0)
@@ -42,10 +42,9 @@ def brute_force(model, rows, n_draws=4000):
     [
         GPClassifier(10.0 * RBF(1.5), hyper="fixed", standardize=True),
         GPClassifier(10.0 * RBF(1.5), hyper="fixed", standardize=True, inference="ep"),
-        GPClassifier(3.0 * RBF(1.0), hyper="fixed", likelihood="softmax"),
         GPOrdinalClassifier(10.0 * RBF(1.5), hyper="fixed", standardize=True),
     ],
-    ids=["vb", "ep", "softmax", "ordinal"],
+    ids=["vb", "ep", "ordinal"],
 )
 def test_the_split_is_that_of_plain_sampling(model):
     model.fit(X, y)

@@ -16,6 +16,7 @@ from .inference import EP, VB, Laplace
 from .inference.base import Engine
 from .kernels import Kernel, Matern
 from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, Softmax
+from .likelihoods.weighted import copies_left_out
 
 LIKELIHOODS = {
     "probit": Probit,
@@ -118,8 +119,8 @@ class LabelPredictor(ClassifierMixin):
             log_share = np.full(len(proba), np.log(weight))
             if len(fits) > 1:
                 # p(theta | all but row n) is, up to a constant, p(theta | all) / p(y_n | the others, theta), to the
-                # power of the row's weight; and theta may never have seen the row.
-                seen = weights.copy()
+                # power of what is left out of the row; and theta may never have seen it.
+                seen = copies_left_out(weights).copy()
                 if self.hyper_.rows is not None:
                     seen[np.setdiff1d(np.arange(len(seen)), self.hyper_.rows)] = 0.0
                 log_z = likelihood.loo_log_prob(labels, mean[rows], cov[rows])

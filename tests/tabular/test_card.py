@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from gpclass.tabular import TableModel
+from gpclass.tabular import model as model_module
 from gpclass.tabular.card import card
 from tests.browsing import opened
 from tests.tabular.conftest import flowers
@@ -69,11 +70,12 @@ def test_rows_can_be_left_out(model):
     assert "plant 1" not in page
 
 
-def test_few_labels_among_many_rows():
-    frame = flowers(700).drop(columns=["weight", "colour"])
-    frame.loc[frame.index % 88 != 3, "species"] = None
+def test_few_labels_among_many_rows(monkeypatch):
+    monkeypatch.setattr(model_module, "KEPT_ROWS", 20)
+    frame = flowers(150).drop(columns=["weight", "colour"])
+    frame.loc[frame.index % 19 != 4, "species"] = None
     page = card(TableModel("species", unlabelled="").fit(frame))
-    assert "692 rows without label" in page
+    assert "142 rows without label" in page
 
 
 def test_cards_of_other_kinds():

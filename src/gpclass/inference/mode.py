@@ -219,13 +219,14 @@ class Landscape:
 
         Taking out row n's Gaussian site (precision W_n, gradient p_n at the mode) leaves the covariance (A_n^-1 -
         W_n)^-1 = A_n (I - W_n A_n)^-1 and moves the mean by minus that covariance times p_n. The curvature must be the
-        likelihood's own: a pseudo-target that already knows its label would look far too good. A row of weight 3 is
-        left out as a whole: one that stayed in twice would flatter, and new rows have no copies.
+        likelihood's own: a pseudo-target that already knows its label would look far too good.
         """
+        share = self.likelihood.share_left_out(len(self.y))
         W = mode.W if self.likelihood.log_concave else posterior.precision()
+        W = share[:, None, None] * W
         marginals = posterior.marginals()
         without = marginals @ np.linalg.inv(np.eye(self.shape[1]) - W @ marginals)
-        mean = mode.m - np.einsum("ncd,nd->nc", without, mode.p)
+        mean = mode.m - np.einsum("ncd,nd->nc", without, share[:, None] * mode.p)
         return mean, without if self.shape[1] > 1 else without[:, :, 0]
 
     def _by_noise(self, mode: Point, x: np.ndarray, by_log_d: np.ndarray) -> np.ndarray:

@@ -123,8 +123,9 @@ def _bound_gradient(hill: Landscape, top: Point) -> tuple[np.ndarray, np.ndarray
 
 def _leave_one_out(hill: Landscape, top: Point, posterior: Coupled) -> tuple[np.ndarray, np.ndarray]:
     """Means by linear response with the likelihood's own curvature, variances as VB has them."""
+    share = hill.likelihood.share_left_out(len(hill.y))
     mean, _ = hill.leave_one_out(top, posterior)
     variance = np.diagonal(hill.Sigma, axis1=-2, axis2=-1)
     variance = np.broadcast_to(np.atleast_2d(variance).T, mean.shape)
     variance = np.maximum(variance, 1e-14 * variance.max())
-    return mean, 1.0 / (1.0 / variance - (1.0 / hill.noise)[:, None])
+    return mean, 1.0 / (1.0 / variance - (share / hill.noise)[:, None])

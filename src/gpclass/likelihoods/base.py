@@ -120,6 +120,10 @@ class Likelihood(Parameterised):
         """The likelihood of some of the training rows; only one that holds something for each row needs to know."""
         return self
 
+    def share_left_out(self, n: int) -> np.ndarray:
+        """The share (n,) of each row's likelihood that leaving the row out takes away."""
+        return np.ones(n)
+
     @property
     def log_concave(self) -> bool:
         """Whether log p(y | f) is concave in f, so that Newton's method cannot go astray."""

@@ -11,6 +11,13 @@ from .label_noise import NoisyLabels
 from .per_row import PerRow
 
 
+def copies_left_out(weights: np.ndarray) -> np.ndarray:
+    """How much of each row's weight leaving it out takes away. Whole weights are numbers of copies, and one of them is
+    left out; others say how much a row matters, and all of it is left out, or it would be predicted from itself."""
+    whole = np.all(weights == np.round(weights))
+    return np.minimum(weights, 1.0) if whole else weights
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Weighted(PerRow):
     """p(y_n | f_n)^w_n for the training rows; a whole weight is the same as that many copies of the row.
@@ -28,6 +35,9 @@ class Weighted(PerRow):
 
     def take(self, rows: np.ndarray) -> Weighted:
         return replace(self, base=self.base.take(rows), weights=self.weights[rows])
+
+    def share_left_out(self, n: int) -> np.ndarray:
+        return copies_left_out(self.weights) / self.weights
 
     def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return self.weights * self.base.log_prob(y, f)

@@ -128,6 +128,7 @@ def few_rows_note(n_rows: int) -> list[str]:
 
 
 def read_weights(table: Table, name: str, target: str, notes: list[str]) -> np.ndarray:
+    """Numbers of copies where they are whole, else relative: with a mean of 1."""
     if name == target:
         raise TableError(f"expected --weights in another column than the target, got {name!r} for both")
     values = numbers(table, name)
@@ -136,9 +137,11 @@ def read_weights(table: Table, name: str, target: str, notes: list[str]) -> np.n
         cell = table.columns[name][wrong[0]]
         shown = "an empty cell" if cell is None else repr(cell)
         raise TableError(f"{table.where(name, wrong[0])}: expected a weight that is not negative, got {shown}")
-    if not 0.5 <= values.mean() <= 2.0:
+    if np.any(values != np.round(values)):
+        return values / values.mean()  # relative
+    if np.any(values > 1):
         notes.append(
-            f"weights have a mean of {values.mean():.3g}, so a row counts as {values.mean():.3g} rows on average; "
-            "divide them by it if they are meant to be relative"
+            "weights are whole numbers and taken for numbers of copies, of which scores leave out one; if rows were "
+            "not seen so often, divide the weights by their mean"
         )
     return values
