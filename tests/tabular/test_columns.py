@@ -108,3 +108,9 @@ def test_the_minus_of_typesetters_is_one():
 def test_numbers_whose_squares_are_none_are_refused():
     with pytest.raises(TableError, match=r"row 2, column 'x': expected a smaller number, got '1e\+?200'"):
         kind(["1", "1e200", "2"])
+
+
+def test_numbers_with_more_to_them_that_are_left_out_say_why():
+    assert kind([f"{i}.5 mg" for i in range(60)]).why == (
+        "text with 60 different values in 60 rows; write '0.5 mg' as a number if it is one"
+    )

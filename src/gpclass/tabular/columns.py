@@ -178,19 +178,20 @@ def _column(table: Table, name: str, keep: bool, category: bool) -> Column:
             f"{table.where(name, row)}: expected a number, as in {n_numbers} of {len(there)} rows, got {cells[row]!r}; "
             f"leave the cell empty if it is missing, or say --category {name!r} if numbers are codes there"
         )
+    disguised = [cell for cell in counts if _DISGUISED.fullmatch(cell) and table.parse(cell) is None]
+    looks = len(disguised) > max(2, len(counts) / 2)
     if not (keep or category):
         if all(_is_date(cell) for cell in counts):
             return left_out("dates; make numbers of them, such as days since, to use them")
         several = len(counts) > _MANY_VALUES and len(counts) * _ROWS_OF_EACH > len(there)
-        if several or _names_groups(name, len(counts), len(there)):
-            return left_out(f"text with {len(counts)} different values in {len(there)} rows; --keep uses it", "id")
-        if len(counts) == len(there) >= 5:
-            return left_out("text of its own for every row", "id")
-    doubt = ""
-    disguised = [cell for cell in counts if _DISGUISED.fullmatch(cell) and table.parse(cell) is None]
-    if not category and len(disguised) > max(2, len(counts) / 2):
-        doubt = f"text such as {disguised[0]!r} is taken for categories; if it is a number, write it as one"
-    return Column(name, "category", gaps, doubt=doubt, counts=tuple(counts.most_common()))
+        if several or _names_groups(name, len(counts), len(there)) or len(counts) == len(there) >= 5:
+            told = f"text with {len(counts)} different values in {len(there)} rows"
+            hint = f"write {disguised[0]!r} as a number if it is one" if looks else "--keep uses it"
+            return left_out(f"{told}; {hint}", "id")
+    doubt = (
+        f"text such as {disguised[0]!r} is taken for categories; if it is a number, write it as one" if looks else ""
+    )
+    return Column(name, "category", gaps, doubt="" if category else doubt, counts=tuple(counts.most_common()))
 
 
 def _names_groups(name: str, n_values: int, n_rows: int) -> bool:
