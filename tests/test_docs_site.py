@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import gpclass
+from tests.browsing import opened
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
@@ -78,38 +79,15 @@ def test_nothing_is_fetched_from_elsewhere(site):
     assert [page.name for page in site.rglob("*.css") if styles.search(page.read_text(encoding="utf-8"))] == []
 
 
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("needs the browser Chromium")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_in_a_browser(browser, site, name, width, scheme):
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    said, asked = [], []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto((site / name).as_uri())
-    assert said == []
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.evaluate("[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)") == []
+    page = opened(browser, site / name, width, scheme)
     # Formulas are drawn by the browser itself, and wide ones scroll in their own frame.
     drawn = page.evaluate("[...document.querySelectorAll('math')].map(m => m.getBoundingClientRect().height > 5)")
     assert all(drawn)
     assert bool(drawn) == name.startswith("theory")
-    shade = sum(map(int, page.evaluate("getComputedStyle(document.body).backgroundColor").strip("rgb()").split(",")))
-    assert shade < 200 if scheme == "dark" else shade > 600
     page.close()
 
 

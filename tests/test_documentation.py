@@ -2,20 +2,25 @@
 
 import doctest
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from gpclass import classifier, comparison, invariance, ivm, multitask, multiview, ordinal, semisupervised
-from gpclass.kernels import views
-from gpclass.tabular import model as tabular_model
+import gpclass
 
-MODULES = [classifier, comparison, invariance, ivm, multitask, multiview, ordinal, semisupervised, tabular_model, views]
+ROOT = Path(gpclass.__file__).parent
+#: Every module that shows an example.
+MODULES = sorted(
+    ".".join(("gpclass", *path.relative_to(ROOT).with_suffix("").parts))
+    for path in ROOT.rglob("*.py")
+    if ">>> " in path.read_text(encoding="utf-8")
+)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", MODULES)
 def test_examples_in_docstrings(module):
-    found = doctest.testmod(module)
+    found = doctest.testmod(import_module(module))
     assert found.attempted > 0
     assert found.failed == 0
 

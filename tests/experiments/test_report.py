@@ -146,6 +146,7 @@ def test_the_page_is_one_file(report):
 @pytest.mark.parametrize("width", [390, 1440])
 def test_the_page_in_a_browser(browser, report, width, scheme):
     page = opened(browser, report, width, scheme)
+    assert page.evaluate("[...document.images].every(i => i.naturalWidth > 100)")
     # Tables could scroll by themselves, but need not.
     assert page.evaluate("[...document.querySelectorAll('.scroll')].every(s => s.scrollWidth <= s.clientWidth)")
     for verdict in ("within", "better", "worse", "differs"):

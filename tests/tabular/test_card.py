@@ -43,6 +43,7 @@ def test_the_page_is_one_file_with_everything_on_it(page, model):
 @pytest.mark.parametrize("width", [390, 1440])
 def test_the_page_in_a_browser(browser, page, width, scheme):
     window = opened(browser, page, width, scheme)
+    assert window.evaluate("document.images.length") == 3
     diagonal = window.locator("[aria-label=Confusions] .count").count()
     assert diagonal >= 2
     window.close()
