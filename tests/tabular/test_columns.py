@@ -89,6 +89,7 @@ def test_visits_of_patients_are_not_learned_by_heart():
     assert kind(visits, "patient_id").kind == "id"
     assert kind([f"P{i}" for i in visits], "patient id").kind == "id"
     assert kind(visits, "height").kind == "number"
+    assert kind(visits, "centroid-row").kind == "number"
     assert kind(visits, "patient_id", keep=["patient_id"]).kind == "number"
 
 

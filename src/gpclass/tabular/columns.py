@@ -21,7 +21,8 @@ _MANY_VALUES, _ROWS_OF_EACH = 50, 5
 _MANY_IDS = 20
 #: Squares of larger numbers are none.
 _LARGEST = 1e150
-_NAMES_OF_IDS = re.compile(r"(.*[_\s.-])?(id|ids|uuid|guid|index|row|rownum|no|nr|key)", re.IGNORECASE)
+#: The row of a pixel is no id: short words count where they are the whole name.
+_NAMES_OF_IDS = re.compile(r"(.*[_\s.-])?(id|ids|uuid|guid|rownum)|index|row|no|nr|key", re.IGNORECASE)
 #: 35%, 1 000, 8,600.0 or 86.0 mg
 _DISGUISED = re.compile(r"[<>~]?[+-]?[$€£]?\s?\d[\d.,'\s]*\s?([%°]|[^\W\d]{1,5})?")
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
