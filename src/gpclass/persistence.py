@@ -101,8 +101,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     sio = _skops()
     head, content = _parts(Path(path))
     try:
-        names = [] if _calls(content) else sio.get_untrusted_types(data=content)
-        foreign = _calls(content) or _foreign(names)
+        foreign = _calls(content)  # before skops looks at them
+        names = [] if foreign else sio.get_untrusted_types(data=content)
+        foreign = foreign or _foreign(names)
         if foreign:
             raise ModelFileError(f"{path} holds {foreign[0]}, which is no part of gpclass or scikit-learn: not loaded")
         return sio.loads(content, trusted=names)

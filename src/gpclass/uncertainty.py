@@ -27,7 +27,7 @@ class EntropySplit(NamedTuple):
     lasting: np.ndarray
 
 
-def entropy_split(estimator: Any, X: Any, n_draws: int = _DRAWS) -> EntropySplit:
+def entropy_split(estimator: Any, X: Any, n_draws: int = _DRAWS, proba: Any = None) -> EntropySplit:
     """Split the entropy of each predicted label, H[E p(y|f)] = I(y; f) + E H[p(y|f)].
 
     Were the latent functions f known, by ever more rows near the new one, the labels would still be drawn from p(y|f):
@@ -40,13 +40,14 @@ def entropy_split(estimator: Any, X: Any, n_draws: int = _DRAWS) -> EntropySplit
     n_draws : int
         Points for the integral over the latent functions of three classes or more; where those are wide, 256 know it to
         a tenth or so. Entropies below 0.001 count as lasting.
+    proba : what ``predict_proba`` says of X, where it is at hand
     """
     _require_one_model(estimator)
     if not hasattr(estimator, "classes_"):
         raise TypeError(
             f"expected a classifier, got {type(estimator).__name__}; predict(X, return_std=True) for numbers"
         )
-    total = _entropy(estimator.predict_proba(X))
+    total = _entropy(estimator.predict_proba(X) if proba is None else proba)
     rows = estimator._checked(X)
     lasting, unsure = total.copy(), total > _NOTHING
     lasting[unsure] = 0.0

@@ -242,6 +242,12 @@ def test_rows_without_target_are_left_out_and_told_of(frame):
         model.evaluate(frame.assign(species="tulip"))
 
 
+def test_all_rows_are_counted_and_not_only_those_scored(frame):
+    model = TableModel("species", engine="ivm").fit(frame)
+    roses = int((frame["species"] == "rose").sum())
+    assert model.label_counts() == f"daisy ({60 - roses}), rose ({roses})"
+
+
 def test_slips_are_noticed(frame):
     typos = frame.copy()
     typos.loc[3, "species"] = "Rose" if typos.loc[3, "species"] == "rose" else "Daisy"

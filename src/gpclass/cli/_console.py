@@ -16,6 +16,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from .._json import plain
+
 out = Console()
 err = Console(stderr=True)
 
@@ -44,17 +46,7 @@ def tell(notes: Iterable[str]) -> None:
 
 def as_json(content: Any) -> None:
     """For scripts: one JSON object on standard output; what is no finite number is null there."""
-    sys.stdout.write(json.dumps(_plain(content), indent=1, allow_nan=False) + "\n")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _plain(own) for name, own in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(own) for own in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    return None if isinstance(value, float) and value - value != 0.0 else value
+    sys.stdout.write(json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
 
 
 @contextmanager

@@ -15,16 +15,15 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from io import BytesIO, StringIO
-from math import isfinite
 from pathlib import Path
 from typing import Any, get_args
 
 import joblib
-import numpy as np
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from .._files import write_whole
+from .._json import plain
 from .base import Comparison, Experiment, Records, Size, Task
 from .data import load
 
@@ -185,7 +184,7 @@ def _carry_out(experiment: Experiment, task: Task, path: Path) -> str | None:
     with threadpool_limits(1), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            records = [_plain(row) for row in experiment.run(**task)]
+            records = [plain(row) for row in experiment.run(**task)]
         except Exception:
             return f"{task}\n{traceback.format_exc()}"
     outcome = {
@@ -213,7 +212,7 @@ def _stored(path: Path, task: Task) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     whole = isinstance(outcome, dict) and outcome.keys() >= _OUTCOME
-    return outcome if whole and outcome["task"] == _plain(task) and outcome["version"] == version("gpclass") else None
+    return outcome if whole and outcome["task"] == plain(task) and outcome["version"] == version("gpclass") else None
 
 
 def _read_back(path: Path, task: Task) -> dict[str, Any]:
@@ -227,19 +226,8 @@ def _slug(task: Task) -> str:
     return "_".join(f"{name}-{value}" for name, value in task.items() if isinstance(value, str | int | float)) or "all"
 
 
-def _plain(value: Any) -> Any:
-    """NumPy's values as those of JSON, which knows no NaN and no infinity: those become None."""
-    if isinstance(value, dict):
-        return {str(name): _plain(own) for name, own in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(own) for own in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    return None if isinstance(value, float) and not isfinite(value) else value
-
-
 def _write(path: Path, content: Any) -> None:
-    write_whole(path, json.dumps(_plain(content), indent=1, allow_nan=False))
+    write_whole(path, json.dumps(plain(content), indent=1, allow_nan=False))
 
 
 def _write_csv(path: Path, records: Records) -> None:

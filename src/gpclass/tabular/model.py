@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -175,9 +176,10 @@ class TableModel(BaseEstimator):
                 self.notes_.append(f"column {column.name!r} is left out: {column.why}")
             elif column.doubt:
                 self.notes_.append(f"column {column.name!r}: {column.doubt}")
+        known = [cell for cell in table.columns[self.target] if cell is not None and cell != self.unlabelled]
+        self._counts = dict(Counter(known))
         if self.task_ in ("labels", "few labels"):
-            cells = table.columns[self.target]
-            self.notes_ += label_notes([None if cell == self.unlabelled else cell for cell in cells])
+            self.notes_ += label_notes(known)
         raw, _ = schema.frame(table)
         self.filler_ = FillGaps(views).fit(raw)
         return raw
@@ -299,9 +301,8 @@ class TableModel(BaseEstimator):
         return [str(as_text(label)) for label in self.classes_.tolist()] if self.task_ != "numbers" else []
 
     def label_counts(self) -> str:
-        """How many of the scored rows have each label, for people."""
-        counts = np.bincount(self.scored_["labels"], minlength=len(self.labels))
-        shown = [f"{label} ({own})" for label, own in zip(self.labels, counts, strict=True)]
+        """How many rows have each label, for people."""
+        shown = [f"{label} ({self._counts.get(label, 0)})" for label in self.labels]
         more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
         return ", ".join(shown[:12]) + more
 
@@ -349,8 +350,9 @@ class TableModel(BaseEstimator):
                     "sd_removable": np.sqrt(sd**2 - noise**2),
                     "sd_lasting": noise,
                 } | far
-            split = entropy_split(self.estimator_, frame)
-        proba = self._proba(frame)
+            raw = self.estimator_.predict_proba(frame)
+            split = entropy_split(self.estimator_, frame, proba=raw)
+        proba = self._floored(raw)
         return {
             "prediction": self.classes_[proba.argmax(axis=1)],
             **{f"p_{label}": proba[:, k] for k, label in enumerate(self.labels)},
