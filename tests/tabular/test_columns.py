@@ -101,6 +101,34 @@ def test_numbers_with_more_to_them_are_doubted(values):
     assert kind(["red", "blue", "white"] * 4).doubt == ""
 
 
+@pytest.mark.parametrize("dash", ["-", "--"])
+def test_a_dash_is_a_gap_among_numbers_and_a_value_among_text(dash):
+    column = kind(["1", dash, "2.5", None, "4"])
+    assert (column.kind, column.gaps, column.low) == ("number", 2, 1.0)
+    column = kind(["+", dash, "+", None, dash, dash])
+    assert (column.kind, column.gaps, column.counts) == ("category", 1, ((dash, 3), ("+", 2)))
+    assert kind(["1", dash, "2", "1"], category=["x"]).counts == (("1", 2), (dash, 1), ("2", 1))
+    assert kind([dash, dash, None]).why == "empty"
+    with pytest.raises(TableError, match="row 4, column 'x': expected a number, as in 2 of 3 rows, got 'five'"):
+        kind([dash, "1", "2.5", "five", dash, dash, dash])
+
+
+def test_dashes_make_no_categories_of_dates_and_names_of_rows():
+    assert kind(["2024-01-31", "-", "2024-01-31", "2023-12-24"]).why.startswith("dates")
+    assert kind([*[f"name {i}" for i in range(9)], "-", "-"]).kind == "id"
+
+
+def test_dashes_of_later_tables_are_read_as_those_of_the_first():
+    first = pd.DataFrame({"sign": ["+", "-", "+", "-"], "size": ["1", "-", "3", "2.5"]})
+    schema = Schema.learn(from_frame(first))
+    made, notes = schema.frame(from_frame(pd.DataFrame({"sign": ["-", "-"], "size": ["-", "--"]})))
+    assert made["sign"].tolist() == ["-", "-"]
+    assert made["size"].isna().all()
+    assert notes == []
+    made, _ = schema.frame(from_frame(pd.DataFrame({"sign": ["-", "-"], "size": ["-", "2"]})))
+    np.testing.assert_array_equal(made["size"], [np.nan, 2.0])
+
+
 def test_the_minus_of_typesetters_is_one():
     column = kind(["\u22125", "3", "7.5"])
     assert (column.kind, column.low) == ("number", -5.0)

@@ -11,10 +11,13 @@ from sklearn.exceptions import NotFittedError
 import gpclass
 from gpclass.datasets import make_crescents
 from gpclass.metrics import mean_log_probability
-from gpclass.tabular import TableError, TableModel, compare_on_table, explain, from_frame
+from gpclass.tabular import TableError, TableModel, compare_on_table, explain, from_frame, read_table
 from gpclass.tabular import model as module
+from gpclass.tabular.card import card
 from gpclass.tabular.filling import FillGaps
+from gpclass.tabular.reading import as_text
 from gpclass.tabular.scoring import in_words, label_scores, number_scores
+from gpclass.uncertainty import entropy_split
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,34 @@ def test_predictions_are_the_estimators(model, frame):
     np.testing.assert_array_equal(found["prediction"], model.estimator_.predict(X))
     np.testing.assert_array_equal(found["prediction"], model.predict(frame))
     np.testing.assert_allclose(found["entropy_removable"] + found["entropy_lasting"], found["entropy"])
+
+
+def test_entropies_are_those_of_the_probabilities_beside_them(model, frame):
+    few = pd.DataFrame({"x": np.repeat([0.0, 10.0], 15) + np.arange(30) / 97, "y": np.repeat(["u", "v"], 15)})
+    for own, rows in ((model, frame), (TableModel("y").fit(few), few)):
+        found = own.predictions(rows)
+        proba = np.column_stack([found[f"p_{label}"] for label in own.labels])
+        raw = entropy_split(own.estimator_, own.frame(rows)[0])
+        np.testing.assert_allclose(found["entropy"], -np.sum(proba * np.log(proba), axis=1), rtol=1e-12)
+        np.testing.assert_allclose(found["entropy_removable"] + found["entropy_lasting"], found["entropy"], rtol=1e-12)
+        np.testing.assert_allclose(found["entropy_lasting"], raw.lasting)
+        assert np.all(found["entropy_removable"] >= 0)
+    assert found["entropy"].max() > 0.05  # 30 rows say no more than that, however far the classes are apart
+
+
+def test_probabilities_are_floored_by_the_rows_learned_from(frame):
+    def share(model, rows):
+        raw = model.estimator_.predict_proba(model.frame(rows)[0])
+        return ((raw - model.predict_proba(rows)) / (raw - 1 / raw.shape[1])).mean()
+
+    held_out = TableModel("species", engine="ivm").fit(frame)
+    assert held_out.scores_["rows"] == 12
+    assert share(held_out, frame) == pytest.approx(1 / 62)
+    times = np.where(np.arange(60) < 20, 0, 1)
+    assert share(TableModel("species", weights="times").fit(frame.assign(times=times)), frame) == pytest.approx(1 / 42)
+    few = frame[["size", "species"]].copy()
+    few.loc[24:, "species"] = None
+    assert share(TableModel("species", unlabelled="").fit(few), few) == pytest.approx(1 / 26)
 
 
 def test_rows_far_from_all_others_are_told(model, frame):
@@ -271,6 +302,120 @@ def test_labels_come_back_as_they_went_in(frame):
         model = TableModel("y").fit(frame.drop(columns="species").assign(y=labels))
         assert np.mean(model.predict(frame) == labels.to_numpy()) > 0.9
         assert model.evaluate(frame.assign(y=labels))[0]["error"] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "mark"),
+    [
+        (2, 10, -1),
+        (2, 10, "unknown"),
+        (0.0, 1.0, None),
+        (0.0, 1.0, -1.0),
+        (False, True, None),
+        ("0", "1", -1),
+        ("a", "b", "-"),
+    ],
+)
+def test_labels_of_tables_with_few_come_back_as_they_went_in(frame, low, high, mark):
+    large = frame["size"] > 5
+    truth = pd.Series([high if own else low for own in large])
+    given = [label if i % 2 else mark for i, label in enumerate(truth.tolist())]
+    table = frame[["size"]].assign(y=given)
+    model = TableModel("y", unlabelled="" if mark is None else mark).fit(table)
+    assert model.classes_.tolist() == [low, high]
+    assert [type(label) for label in model.classes_.tolist()] == [type(low), type(high)]
+    assert np.mean(model.predict(table) == truth) > 0.8
+    scores, _, _ = model.evaluate(table)
+    assert (scores["rows"], scores["error"] < 0.2) == (30, True)
+
+
+@pytest.mark.parametrize("unlabelled", [None, -1])
+def test_labels_of_files_are_whole_numbers_or_text_for_every_task(frame, tmp_path, unlabelled):
+    for low, labels in (("2", [2, 10]), ("two", ["10", "two"])):
+        table = frame[["size"]].assign(y=np.where(frame["size"] > 5, "10", low))
+        if unlabelled is not None:
+            table.loc[::3, "y"] = str(unlabelled)
+        table.to_csv(tmp_path / "t.csv", index=False)
+        model = TableModel("y", unlabelled=unlabelled).fit(read_table(tmp_path / "t.csv"))
+        assert model.classes_.tolist() == labels
+
+
+@pytest.mark.parametrize("unlabelled", [None, ""])
+def test_numbers_that_are_not_whole_are_no_labels(frame, unlabelled):
+    table = frame[["size"]].assign(y=np.where(frame["size"] > 5, 0.5, 1.0))
+    table.loc[:4, "y"] = np.nan
+    with pytest.raises(TableError, match=r"text or whole numbers in column 'y', got 0\.5; make text of it"):
+        TableModel("y", unlabelled=unlabelled).fit(table)
+
+
+@pytest.mark.parametrize("dtype", [object, "Int64", "category", "float64"])
+def test_whole_numbers_in_columns_of_other_kinds_are_labels_as_they_are(frame, dtype):
+    y = (frame["species"] == "rose").astype(int).astype(dtype)
+    model = TableModel("y").fit(frame[["size", "colour"]].assign(y=y))
+    assert model.classes_.dtype.kind == ("f" if dtype == "float64" else "i")
+    assert model.labels == ["0", "1"]
+    assert np.mean(model.predict(frame) == y.to_numpy()) > 0.9
+
+
+def signs(frame, *labels):
+    return frame[["size", "colour"]].assign(y=np.array(labels)[np.digitize(frame["size"], [4, 6][: len(labels) - 1])])
+
+
+@pytest.mark.parametrize("labels", [["-", "+"], ["-", "0", "+"]])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_plus_and_minus_are_labels(frame, labels, ordered):
+    table = signs(frame, *labels)
+    model = TableModel("y", order=labels if ordered else None).fit(table)
+    assert model.labels == (labels if ordered else sorted(labels))
+    assert model.about_["rows"] == 60
+    assert np.mean(model.predict(table) == table["y"]) > 0.8
+    # Minus alone is the label it was.
+    scores, _, notes = model.evaluate(table[table["y"] == "-"])
+    assert (scores["rows"], notes) == ((table["y"] == "-").sum(), [])
+
+
+def test_plus_and_minus_are_compared_on(frame):
+    result, notes = compare_on_table(from_frame(signs(frame, "-", "+")), "y", folds=2)
+    assert (len(result.scores), notes) == (6, [])
+
+
+def test_a_dash_that_is_named_is_a_label_among_numbers_too(frame):
+    table = signs(frame, "-", "0", "1")
+    assert TableModel("y", order=["-", "0", "1"]).fit(table).about_["rows"] == 60
+    with pytest.raises(TableError, match="expected a label of --ordinal, 'low', 'high'; got '-'"):
+        TableModel("y", order=["low", "high"]).fit(signs(frame, "low", "-", "high"))
+    with pytest.raises(TableError, match=r"--ordinal: expected labels, got '\?', which stands for an empty cell"):
+        TableModel("y", order=["?", "0", "1"]).fit(table)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"order": [0, 1]}, {"regress": True}, {"unlabelled": ""}, {"unlabelled": "x"}]
+)
+def test_a_dash_among_numbers_is_no_label(frame, settings):
+    table = signs(frame, "0", "1")
+    table.loc[:9, "y"] = "-"
+    table.loc[10:11, "y"] = settings.get("unlabelled")
+    model = TableModel("y", **settings).fit(table)
+    assert model.scores_["rows"] == 48
+    assert model.labels == ([] if "regress" in settings else ["0", "1"])
+    assert model.evaluate(table)[0]["rows"] == 48
+    with pytest.raises(TableError, match="column 'y' of the table, and it is empty"):
+        model.evaluate(table.head(5))
+    assert "data:image/png" in card(model)
+
+
+def test_dashes_of_new_tables_are_read_as_those_of_the_training_table(frame):
+    table = frame[["size", "weight", "species"]].assign(rh=np.where(frame["colour"] == "red", "+", "-"))
+    table["weight"] = [str(as_text(cell) or "-") for cell in table["weight"]]
+    model = TableModel("species").fit(table)
+    assert [(own.name, own.kind) for own in model.schema_.used] == [
+        ("size", "number"),
+        ("weight", "number"),
+        ("rh", "category"),
+    ]
+    row = table[(table["weight"] == "-") & (table["rh"] == "-")].head(1)
+    np.testing.assert_allclose(model.predict_proba(row), model.predict_proba(table)[row.index])
+    np.testing.assert_array_equal(model.predict_proba(row), model.predict_proba(row.assign(weight=None)))
 
 
 def test_notes_are_warnings_in_python(model, frame):

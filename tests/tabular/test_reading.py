@@ -46,6 +46,16 @@ def test_cells_that_are_missing(tmp_path):
     assert table.columns == {"a": [None] * 4, "b": ["x", "y", None, None]}
 
 
+def test_marks_of_gaps_that_text_may_hold_too_are_kept(tmp_path):
+    table = read_table(written(tmp_path, "a,b\n-,+\n2,-\n--,<NA>\nnull,x\n"))
+    assert table.columns == {"a": ["-", "2", "--", None], "b": ["+", "-", None, "x"]}
+    np.testing.assert_array_equal(numbers(table, "a"), [np.nan, 2.0, np.nan, np.nan])
+    assert from_frame(pd.DataFrame({"b": ["+", "-", pd.NA, "x"]})).columns["b"] == table.columns["b"]
+    assert list(read_table(written(tmp_path, "a,b,\n1,x,-\n2,y,-\n")).columns) == ["a", "b"]
+    with pytest.raises(TableError, match="expected names of columns, got numbers"):
+        read_table(written(tmp_path, "1,-\n3,4\n"))
+
+
 def test_a_decimal_comma_where_semicolons_divide(tmp_path):
     table = read_table(written(tmp_path, "a;b\n1,5;x\n"))
     assert table.parse("1,5") == 1.5

@@ -20,6 +20,7 @@ from ..plotting import (
     ReliabilityDisplay,
     ViewWeightsDisplay,
 )
+from .columns import numbers
 from .explaining import explain
 from .judging import without_strangers
 from .model import TableModel
@@ -302,13 +303,11 @@ def _draw_thresholds(figure: Any, model: TableModel, column: str) -> None:
 def _seen(model: TableModel) -> tuple[Any, Any]:
     """Rows of the table as the estimator took them, and their targets."""
     cells = model.sample_.columns[model.target]
-    labelled = [i for i, cell in enumerate(cells) if cell is not None and cell != model.unlabelled]
-    table = model.sample_.take(labelled)
+    table = model.sample_.take([i for i, cell in enumerate(cells) if cell is not None])
     frame, _ = model.frame(table)
-    known = [cell for cell in table.columns[model.target] if cell is not None]
     if model.task_ == "numbers":
-        return frame, np.array([table.parse(cell) for cell in known])
-    return frame, np.array(known).astype(model.classes_.dtype)
+        return frame, numbers(table, model.target)
+    return frame, model.classes_[model._positions(table)]
 
 
 def _fewer_digits(text: str) -> str:

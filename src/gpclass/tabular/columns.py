@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .reading import Table, TableError, listed
+from .reading import DASHES, Table, TableError, listed
 
 #: A column of which at least this share are numbers is one of numbers, and text in it is a mistake.
 _MOSTLY_NUMBERS = 0.5
@@ -134,10 +134,10 @@ class Schema:
 
 
 def numbers(table: Table, name: str) -> np.ndarray:
-    """A column as floats, NaN where a cell is missing; what is no finite number is refused."""
+    """A column as floats, NaN where a cell is missing or a dash; what is no finite number is refused."""
     cells = table.column(name)
-    known: dict[str | None, float] = {None: np.nan}
-    for cell in set(cells) - {None}:
+    known: dict[str | None, float] = dict.fromkeys((None, *DASHES), np.nan)
+    for cell in set(cells) - known.keys():
         value = table.parse(cell)  # type: ignore[arg-type]
         known[cell] = np.inf if value is None else value
     values = np.array([known[cell] for cell in cells], dtype=float)
@@ -150,7 +150,8 @@ def numbers(table: Table, name: str) -> np.ndarray:
 
 def _column(table: Table, name: str, keep: bool, category: bool) -> Column:
     cells = table.columns[name]
-    there = [cell for cell in cells if cell is not None]
+    # What the column is, the other cells tell: a dash would make text of numbers, dates or names of rows.
+    there = [cell for cell in cells if cell is not None and cell not in DASHES]
     gaps = len(cells) - len(there)
     counts = Counter(there)
 
@@ -174,7 +175,7 @@ def _column(table: Table, name: str, keep: bool, category: bool) -> Column:
             return left_out(f"{low:g} in every row")
         return Column(name, "number", gaps, median=float(np.median(known)), low=low, high=high)
     if not category and n_numbers >= _MOSTLY_NUMBERS * len(there):
-        row = next(i for i, cell in enumerate(cells) if cell is not None and table.parse(cell) is None)
+        row = next(i for i, cell in enumerate(cells) if cell in counts and table.parse(cell or "") is None)
         raise TableError(
             f"{table.where(name, row)}: expected a number, as in {n_numbers} of {len(there)} rows, got {cells[row]!r}; "
             f"leave the cell empty if it is missing, or say --category {name!r} if numbers are codes there"
@@ -192,7 +193,10 @@ def _column(table: Table, name: str, keep: bool, category: bool) -> Column:
     doubt = (
         f"text such as {disguised[0]!r} is taken for categories; if it is a number, write it as one" if looks else ""
     )
-    return Column(name, "category", gaps, doubt="" if category else doubt, counts=tuple(counts.most_common()))
+    # Among text a dash is a value like any other.
+    counts = Counter(cell for cell in cells if cell is not None)
+    doubt = "" if category else doubt
+    return Column(name, "category", cells.count(None), doubt=doubt, counts=tuple(counts.most_common()))
 
 
 def _names_groups(name: str, n_values: int, n_rows: int) -> bool:

@@ -24,7 +24,16 @@ from .filling import FillGaps
 from .judging import Judged, fitted, held_out, hidden, left_out, without_strangers
 from .reading import Table, TableError, as_text, from_frame, listed
 from .scoring import label_scores, log_losses, number_scores
-from .targets import few_rows_note, find_task, label_notes, read_target, read_weights, with_target
+from .targets import (
+    few_rows_note,
+    find_task,
+    given_labels,
+    label_notes,
+    mark_gaps,
+    read_target,
+    read_weights,
+    with_target,
+)
 from .views import view_columns, view_kernel
 
 ENGINES = ("auto", "vb", "ep", "laplace", "sparse", "ivm")
@@ -43,16 +52,16 @@ class TableModel(BaseEstimator):
     """A model of one column of a table by the others; what ``gpclass fit`` makes and saves.
 
     Tables are data frames, or come from ``read_table``; columns may hold numbers, text and gaps. The estimator is
-    chosen by the task and the number of rows. No label is ever less probable than 1 / ((n + 2) K): n rows cannot rule
-    out what they have not shown.
+    chosen by the task and the number of rows. Labels come back as they went in. None is ever less probable than
+    1 / ((n + 2) K), with n rows learned from: they cannot rule out what they have not shown.
 
     Parameters
     ----------
     target : column to predict
     order : labels from lowest to highest, for labels with an order
     regress : whether the target is a number
-    unlabelled : what stands in the target of rows without label; empty cells do so too. Where the rows without label do
-        not help, as predictions of hidden labels tell, the model is of the others alone.
+    unlabelled : what stands in the target of rows without label, text or a number; empty cells do so too. Where the
+        rows without label do not help, as predictions of hidden labels tell, the model is of the others alone.
     weights : column that says how often each row counts
     views : names of sources and the columns (or patterns, such as "fou_*") of each; their weights are learned
     drop, keep, category : columns to leave out, to use although they look like names of rows, and whose numbers are
@@ -87,7 +96,7 @@ class TableModel(BaseEstimator):
         *,
         order: Collection[Any] | None = None,
         regress: bool = False,
-        unlabelled: str | None = None,
+        unlabelled: Any = None,
         weights: str | None = None,
         views: Mapping[str, Collection[str]] | None = None,
         drop: Collection[str] = (),
@@ -114,15 +123,18 @@ class TableModel(BaseEstimator):
         """Fit to a table that has the target among its columns; ``callback``, one of scikit-learn, hears of it."""
         start = time.perf_counter()
         with untouched_on_failure(self):
-            kind = _kind(table, self.target)
-            table = _as_table(table)
+            given, table = table, _as_table(table)
             self.task_ = find_task(self.order, self.regress, self.unlabelled)
             self._check_settings()
+            table = mark_gaps(table, self.target, self.order or (), self.unlabelled)
             self.notes_ = list(table.notes)
             if self.task_ != "few labels":
                 table = with_target(table, self.target, self.notes_)
-            target = read_target(table, self.target, self.task_, self.order, self.unlabelled, kind)
+            labels = given_labels(given, self.target)
+            target = read_target(table, self.target, self.task_, self.order, self.unlabelled, labels)
             counts = None if self.weights is None else read_weights(table, self.weights, self.target, self.notes_)
+            heard = [label is not None for label in target.tolist()] if counts is None else counts > 0
+            self._n_learned = int(np.sum(heard))
             raw = self._learn_columns(table)
             judged = self._learn(raw, target, counts, callback)
             self._keep_scores(judged, counts)
@@ -176,7 +188,7 @@ class TableModel(BaseEstimator):
                 self.notes_.append(f"column {column.name!r} is left out: {column.why}")
             elif column.doubt:
                 self.notes_.append(f"column {column.name!r}: {column.doubt}")
-        known = [cell for cell in table.columns[self.target] if cell is not None and cell != self.unlabelled]
+        known = [cell for cell in table.columns[self.target] if cell is not None]
         self._counts = dict(Counter(known))
         if self.task_ in ("labels", "few labels"):
             self.notes_ += label_notes(known)
@@ -204,10 +216,9 @@ class TableModel(BaseEstimator):
 
         judged = hidden(plain, X, y, self.classes_, self.random_state, callback)
         known = judged.rows
-        alone, _ = fitted(
-            GPClassifier(random_state=self.random_state), X.iloc[known], y[known].astype(str), None, callback
-        )
-        beside = left_out(alone, y[known].astype(str))
+        labels = np.array(y[known].tolist())  # no objects, now that there is no None among them
+        alone, _ = fitted(GPClassifier(random_state=self.random_state), X.iloc[known], labels, None, callback)
+        beside = left_out(alone, labels)
         assert beside is not None
         together, apart = log_losses(**judged.scored), log_losses(**beside.scored)
         told = f"log loss {together.mean():.3f} with them, {apart.mean():.3f} without"
@@ -256,7 +267,6 @@ class TableModel(BaseEstimator):
 
     def _keep_scores(self, judged: Judged, weights: np.ndarray | None) -> None:
         self.how_, rows, scored = judged
-        self._n_scored = len(rows)
         if "proba" in scored:
             scored = {**scored, "proba": self._floored(scored["proba"])}
         self.scores_ = self._scores_of(scored, None if weights is None else weights[rows])
@@ -353,12 +363,16 @@ class TableModel(BaseEstimator):
             raw = self.estimator_.predict_proba(frame)
             split = entropy_split(self.estimator_, frame, proba=raw)
         proba = self._floored(raw)
+        # What the floor adds is removable: it is there since so few rows were seen, and goes as they become more. It
+        # lowers no entropy, but for rounding.
+        entropy = -np.sum(proba * np.log(proba), axis=1)
+        lasting = np.minimum(split.lasting, entropy)
         return {
             "prediction": self.classes_[proba.argmax(axis=1)],
             **{f"p_{label}": proba[:, k] for k, label in enumerate(self.labels)},
-            "entropy": split.total,
-            "entropy_removable": split.removable,
-            "entropy_lasting": split.lasting,
+            "entropy": entropy,
+            "entropy_removable": entropy - lasting,
+            "entropy_lasting": lasting,
         } | far
 
     def _proba(self, frame: Any) -> np.ndarray:
@@ -366,15 +380,16 @@ class TableModel(BaseEstimator):
             return self._floored(self.estimator_.predict_proba(frame))
 
     def _floored(self, proba: np.ndarray) -> np.ndarray:
-        """Laplace's rule of succession: of n rows, none was a complete surprise; the next one may be."""
-        share = 1.0 / (self._n_scored + 2.0)
+        """Laplace's rule of succession: of n rows learned from, none was a complete surprise; the next one may be."""
+        share = 1.0 / (self._n_learned + 2.0)
         return (1.0 - share) * proba + share / proba.shape[1]
 
     def evaluate(self, table: Any) -> tuple[dict[str, Any], dict[str, np.ndarray], list[str]]:
         """Scores on rows whose labels are known, the predictions behind them, and what a reader should know."""
         check_is_fitted(self, "estimator_")
         notes: list[str] = []
-        table = with_target(_as_table(table), self.target, notes, self.unlabelled)
+        table = mark_gaps(_as_table(table), self.target, self.labels, self.unlabelled)
+        table = with_target(table, self.target, notes)
         frame, more = self.frame(table)
         if self.task_ == "numbers":
             with without_strangers():
@@ -402,10 +417,3 @@ class TableModel(BaseEstimator):
 
 def _as_table(given: Any) -> Table:
     return given if isinstance(given, Table) else from_frame(given)
-
-
-def _kind(given: Any, target: str) -> str:
-    """The kind of a data frame's column, as NumPy has it; a file's columns have none."""
-    if isinstance(given, Table) or target not in getattr(given, "columns", ()):
-        return ""
-    return np.asarray(given[target]).dtype.kind

@@ -15,7 +15,9 @@ from typing import Any
 
 DELIMITERS = (",", ";", "\t", "|")
 #: What stands for a missing cell, in small letters.
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "?", "-", "--", "<na>"})
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "?", "<na>"})
+#: What does so among numbers; among text it may be a value, as minus is beside plus. Who knows the column decides.
+DASHES = frozenset({"-", "--"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WITH_POINT, _WITH_COMMA = re.compile(r"[+-]?\d*\.\d+", re.ASCII), re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}", re.ASCII)
@@ -140,7 +142,7 @@ def _parsed(path: Path, text: str) -> Table:
         raise TableError(f"expected rows below the names of columns in {path}, and there are none")
     columns = {name: list(column) for name, column in zip(names, zip(*cells, strict=True), strict=True)}
     for name in [name for name in names if name.startswith(_UNNAMED)]:
-        if any(cell is not None for cell in columns.pop(name)) and name != first:
+        if {*columns.pop(name)} - {None, *DASHES} and name != first:
             raise TableError(f"{path}, line 1: expected a name for every column, got none for {name[len(_UNNAMED) :]}")
     notes = []
     if not text.endswith(("\n", "\r")):
@@ -188,7 +190,7 @@ def _names(path: Path, header: list[str]) -> tuple[list[str], str | None]:
     if twice is not None:
         raise TableError(f"{path}, line 1: expected columns with different names, got {twice!r} more than once")
     given = [name for name in header if name]
-    if given and all(_NUMBER.fullmatch(name) or name.lower() in MISSING for name in given):
+    if given and all(_NUMBER.fullmatch(name) or name.lower() in MISSING | DASHES for name in given):
         raise TableError(f"{path}, line 1: expected names of columns, got numbers: {listed(given, 4)}")
     return names, names[0] if not header[0] and len(header) > 1 and header[-1] else None
 
@@ -255,16 +257,18 @@ def from_frame(frame: Any, path: str = "the table") -> Table:
     n_rows = len(frame)
     if not n_rows or not names:
         raise TableError(f"{path}: expected rows and columns, got {n_rows} rows and {len(names)} columns")
-    columns = {}
-    for i, name in enumerate(names):
-        values = frame.iloc[:, i].tolist() if hasattr(frame, "iloc") else frame[name].to_list()
-        columns[name] = [as_text(value) for value in values]
+    columns = {name: [as_text(value) for value in frame_values(frame, place)] for place, name in enumerate(names)}
     return Table(path, columns, list(range(1, n_rows + 1)), unit="row")
+
+
+def frame_values(frame: Any, place: int) -> list[Any]:
+    """A column of a data frame, of pandas or polars."""
+    return frame.iloc[:, place].tolist() if hasattr(frame, "iloc") else frame[frame.columns[place]].to_list()
 
 
 def as_text(value: Any) -> str | None:
     """As a CSV file would hold it: numbers so that reading gives the same ones again, whole ones without a point."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
-    text = "" if value is None else repr(value) if isinstance(value, float) else str(value).strip()
+    text = "" if value is None else repr(float(value)) if isinstance(value, float) else str(value).strip()
     return None if text.lower() in MISSING or text == "NaT" else text

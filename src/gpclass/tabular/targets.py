@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .columns import numbers
-from .reading import Table, TableError, as_text, listed
+from .reading import DASHES, Table, TableError, as_text, frame_values, listed
 
 #: Fewer rows than this say little.
 _FEW_ROWS = 30
+#: As Python writes it: 007 is text.
+_WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
 
 
-def find_task(order: Any, regress: bool, unlabelled: str | None) -> str:
+def find_task(order: Any, regress: bool, unlabelled: Any) -> str:
     """One of "labels", "ordered labels", "few labels" and "numbers"."""
     given = {"--ordinal": order is not None, "--regress": regress, "--unlabelled": unlabelled is not None}
     chosen = [name for name, on in given.items() if on]
@@ -25,6 +29,9 @@ def find_task(order: Any, regress: bool, unlabelled: str | None) -> str:
         raise TableError(
             f"--ordinal: expected at least two labels, each once, from lowest to highest; got {list(order)}"
         )
+    empty = [label for label in order or () if as_text(label) is None]
+    if empty:
+        raise TableError(f"--ordinal: expected labels, got {empty[0]!r}, which stands for an empty cell")
     return (
         {"--ordinal": "ordered labels", "--regress": "numbers", "--unlabelled": "few labels"}[chosen[0]]
         if chosen
@@ -32,10 +39,30 @@ def find_task(order: Any, regress: bool, unlabelled: str | None) -> str:
     )
 
 
-def with_target(table: Table, target: str, notes: list[str], unlabelled: str | None = None) -> Table:
+def mark_gaps(table: Table, target: str, labels: Collection[Any] = (), unlabelled: Any = None) -> Table:
+    """The table with None in its target wherever that says that there is no label: with ``unlabelled``, and with a dash
+    where the labels, or the other cells if those are not known yet, are numbers."""
+    mark = as_text(unlabelled)
+    cells = [None if cell == mark else cell for cell in table.column(target)]
+    known = [str(as_text(label)) for label in labels] or {*cells} - {None, *DASHES}
+    if all(table.parse(label) is not None for label in known):  # type: ignore[arg-type]
+        cells = [None if cell in DASHES else cell for cell in cells]
+    return replace(table, columns={**table.columns, target: cells})
+
+
+def given_labels(given: Any, target: str) -> dict[str, Any]:
+    """What a data frame holds as labels, by their text; a file holds text alone."""
+    if isinstance(given, Table):
+        return {}
+    values = frame_values(given, [str(name) for name in given.columns].index(target))
+    texts = {text: value for value in values if (text := as_text(value)) is not None}
+    return {text: value.item() if isinstance(value, np.generic) else value for text, value in texts.items()}
+
+
+def with_target(table: Table, target: str, notes: list[str]) -> Table:
     """The rows whose target is there; of the others there is a note."""
     cells = table.column(target)
-    there = [i for i, cell in enumerate(cells) if cell is not None and cell != unlabelled]
+    there = [i for i, cell in enumerate(cells) if cell is not None]
     if not there:
         raise TableError(f"expected values in column {target!r} of {table.path}, and it is empty")
     if len(there) == len(table):
@@ -46,37 +73,47 @@ def with_target(table: Table, target: str, notes: list[str], unlabelled: str | N
 
 
 def read_target(
-    table: Table, target: str, task: str, order: Any = None, unlabelled: str | None = None, kind: str = ""
+    table: Table, target: str, task: str, order: Any = None, unlabelled: Any = None, given: dict[str, Any] | None = None
 ) -> np.ndarray:
-    """The target of every row, None where a label is missing; ``kind`` is that of a data frame's column, so that labels
-    come back as they went in."""
+    """The target of every row, None where a label is missing; ``given`` are the labels of a data frame by their text,
+    so that they come back as they went in."""
     if task == "numbers":
         y = numbers(table, target)
         if np.ptp(y) == 0:
             raise TableError(f"expected numbers that differ in column {target!r}, got {y[0]:g} in every row")
         return y
     cells: list[Any] = list(table.column(target))
-    if task == "few labels":
-        cells = [None if cell == unlabelled else cell for cell in cells]
-        if None not in cells:
-            raise TableError(
-                f"expected rows whose {target!r} is {unlabelled!r} or empty, as --unlabelled says; got none"
-            )
+    if task == "few labels" and None not in cells:
+        raise TableError(f"expected rows whose {target!r} is {unlabelled!r} or empty, as --unlabelled says; got none")
     there = [cell for cell in cells if cell is not None]
     _check_labels(
         table, target, cells, there, [as_text(label) for label in order] if task == "ordered labels" else None
     )
-    if task == "few labels":
-        return np.array(cells, dtype=object)
     if task == "ordered labels":
         places = {as_text(label): label for label in order}
         return np.array([places[cell] for cell in cells])
-    if kind == "b":
-        return np.array([cell == "True" for cell in cells])
-    # Numbers sort as numbers, 2 before 10; text that looks like them stays text in a data frame.
-    if kind in ("", "i", "u", "f") and all(cell.lstrip("-").isdigit() and str(int(cell)) == cell for cell in {*there}):
-        return np.array([int(cell) for cell in cells])
-    return np.array([float(cell) for cell in cells]) if kind == "f" else np.array(cells)
+    labels = _as_given(dict.fromkeys(there), given or {})
+    fraction = next((label for label in labels.values() if isinstance(label, float) and not label.is_integer()), None)
+    if fraction is not None:
+        raise TableError(
+            f"expected labels that are text or whole numbers in column {target!r}, got {fraction!r}; make text of it, "
+            "or predict numbers (regress=True)"
+        )
+    if task == "few labels":
+        return np.array([labels.get(cell) for cell in cells], dtype=object)
+    return np.array([labels[cell] for cell in cells])
+
+
+def _as_given(labels: Collection[str], given: dict[str, Any]) -> dict[str, Any]:
+    """Labels by their text. Numbers sort as numbers, 2 before 10; text that looks like them stays text in a data
+    frame."""
+    if given:
+        kinds = {type(given[label]) for label in labels}
+        # An array has one type for all: numbers beside text or truth values stay text.
+        same = kinds == {bool} or kinds <= {int, float}
+        return {label: given[label] if same else label for label in labels}
+    whole = all(_WHOLE.fullmatch(label) for label in labels)
+    return {label: int(label) if whole else label for label in labels}
 
 
 def _check_labels(table: Table, target: str, cells: list[Any], there: list[str], order: Any) -> None:
