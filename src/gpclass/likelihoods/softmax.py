@@ -106,7 +106,8 @@ def _site_by_quadrature(
         )
         log_z += np.log(np.einsum("nii->ni", root)).sum(axis=1) - half_log_det
         centre = moved
-    # Of up to three classes every precision without common shifts has the product form; its diagonal says which.
+    # Of up to three classes the diagonal determines a precision without common shifts, and nearly always that has the
+    # product form. A negative edge is taken for zero, which keeps the two smaller diagonals.
     T = P.T @ (np.linalg.inv(spread) - precision) @ P
     d, _ = curvature.product_form(np.maximum(np.einsum("nii->ni", T), 0.0))
     # The location that gives site times belief the right mean.
