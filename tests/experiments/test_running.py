@@ -130,6 +130,22 @@ def test_processes_side_by_side_give_what_one_gives(tmp_path):
     assert alone.claims == together.claims
 
 
+def test_parts_by_other_code_are_told_of(tmp_path, capsys):
+    pytest.importorskip("typer")
+    from gpclass.cli.experiments import _show
+
+    _show(reproduce(experiment(), "quick", tmp_path, n_jobs=1))
+    assert "code has changed" not in capsys.readouterr().out
+    path = tmp_path / "made-up" / "quick" / "tasks" / "seed-0_rows-3.json"
+    stored = json.loads(path.read_text())
+    stored["maker"]["code"] = "something else"
+    path.write_text(json.dumps(stored))
+    result = reproduce(experiment(), "quick", tmp_path, n_jobs=1)
+    _show(result)
+    assert len(result.makers) == 2
+    assert "the code has changed since" in " ".join(capsys.readouterr().out.split())
+
+
 def test_results_are_tidy_and_say_how_they_came_about(tmp_path):
     steps = []
     reproduce(experiment(), "quick", tmp_path, n_jobs=1, progress=lambda done, total: steps.append((done, total)))

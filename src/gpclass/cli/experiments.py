@@ -25,7 +25,7 @@ def reproduce(
     ] = None,
     list_them: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="As published, or small enough for all of them in half an hour.")
+        bool, typer.Option("--full/--quick", help="As published, or small enough for all of them in 12 minutes.")
     ] = False,
     folder: Annotated[Path, typer.Option("--out", help="Where results go.")] = Path("reproduction"),
     jobs: Annotated[
@@ -124,6 +124,8 @@ def _show(result: Result) -> None:
     for claim, holds in result.claims.items():
         out.print(Text(f"{'holds' if holds else 'DOES NOT HOLD'}: {claim}", style="green" if holds else "red"))
     earlier = f", {result.n_earlier} of {len(result.tasks)} parts from an earlier run" if result.n_earlier else ""
+    if len({maker.get("code") for maker in result.makers}) > 1:
+        earlier += ", and the code has changed since some of them (--fresh begins anew)"
     out.print(f"{result.seconds:.0f} seconds of computing{earlier}\n", highlight=False)
 
 

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
+from hashlib import blake2b
 from importlib.metadata import version
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -90,7 +92,8 @@ def reproduce(
     fresh : whether results that are there already are thrown away first
     progress : called with the number of tasks done and of all tasks, each time one is finished
 
-    A result that is there counts only if it was computed by this version of gpclass with the same arguments. Raises
+    A result that is there counts only if it was computed by this version of gpclass with the same arguments; where its
+    sources have changed since, ``makers`` has both marks of them. Raises
     ``MissingDataError`` where a data set is not to be had, and ``TaskError`` where tasks broke.
     """
     if size not in get_args(Size):
@@ -202,7 +205,18 @@ def _carry_out(experiment: Experiment, task: Task, path: Path) -> str | None:
 def _maker() -> dict[str, str]:
     """The machine and the versions of this process."""
     machine = {"processor": _processor(), "cores": str(os.cpu_count()), "system": platform.platform()}
-    return {**machine, "python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    versions = {name: version(name) for name in PACKAGES}
+    return {**machine, "python": platform.python_version(), **versions, "code": _code()}
+
+
+@cache
+def _code() -> str:
+    """A mark of the package's sources, which change more often than its version."""
+    package = Path(__file__).parents[1]
+    mark = blake2b(digest_size=6)
+    for path in sorted(package.rglob("*.py")):
+        mark.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return mark.hexdigest()
 
 
 def _stored(path: Path, task: Task) -> dict[str, Any] | None:
