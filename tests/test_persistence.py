@@ -31,6 +31,7 @@ from gpclass import (
     ViewVotingClassifier,
     VirtualVectorClassifier,
 )
+from gpclass.inference import IVM
 from gpclass.kernels import RBF, Categorical, Linear, Matern, PerClass, View, WeightedSum
 from gpclass.likelihoods import MultinomialProbit
 from gpclass.persistence import ModelFileError, load, save
@@ -116,6 +117,31 @@ def test_a_sparse_model_keeps_its_active_rows_only(tmp_path):
     assert np.isfinite(model.log_marginal_likelihood())
     with pytest.raises(AttributeError, match="active rows only"):
         load(path).log_marginal_likelihood()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        IVMClassifier(RBF(1.0), n_active=10, hyper="fixed"),
+        SparseGPClassifier(RBF(1.0), n_inducing=10, hyper="fixed"),
+        NullCategoryClassifier(RBF(1.0), n_active=10, hyper="fixed"),
+        MultiTaskIVM(RBF(1.0), n_active=10, hyper="fixed"),
+        GPOrdinalClassifier(RBF(1.0), inference=IVM(10), hyper="fixed"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_no_row_that_was_not_kept_is_in_the_file(model, tmp_path):
+    task = {"task": np.arange(len(y)) % 2} if isinstance(model, MultiTaskIVM) else {}
+    model.fit(X, few if isinstance(model, NullCategoryClassifier) else y, **task)
+    assert not len(load(save(model, tmp_path / "m.gpclass"))._model.X)
+
+
+def test_shares_of_views_need_the_training_rows(tmp_path):
+    kernel = WeightedSum({"a": View(RBF(1.0), [0, 1]), "b": View(RBF(1.0), [2, 3])})
+    model = IVMClassifier(kernel, n_active=10, hyper="fixed").fit(X, y)
+    assert model.view_weights_.mean.sum() == pytest.approx(1.0)
+    with pytest.raises(AttributeError, match="view_weights_ needs the training rows"):
+        load(save(model, tmp_path / "m.gpclass")).view_weights_  # noqa: B018
 
 
 def test_an_unfitted_model_is_not_saved(tmp_path):

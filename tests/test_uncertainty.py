@@ -14,7 +14,7 @@ from gpclass import (
 )
 from gpclass.datasets import make_crescents
 from gpclass.kernels import RBF
-from gpclass.likelihoods import OrderedProbit, Probit
+from gpclass.likelihoods import Logit, OrderedProbit, Probit
 from gpclass.uncertainty import _expected_entropy, entropy_split, similarity, similarity_within
 
 X, y = load_iris(return_X_y=True)
@@ -68,7 +68,7 @@ def test_two_classes_are_integrated_all_but_exactly():
 
 
 @pytest.mark.parametrize("sd", [0.5, 2.5, 20.0, 100.0])
-@pytest.mark.parametrize("likelihood", [Probit(), OrderedProbit.from_cut_points([-4.0, 3.0])])
+@pytest.mark.parametrize("likelihood", [Probit(), Logit(), OrderedProbit.from_cut_points([-4.0, 3.0])])
 def test_wide_and_narrow_beliefs_are_integrated_alike(likelihood, sd):
     mean = np.array([-30.0, -3.0, 0.0, 1.0, 15.0])
     f = np.linspace(-700, 700, 1400001)[:, None]

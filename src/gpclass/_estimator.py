@@ -65,19 +65,32 @@ def available_memory() -> int | None:
     return min(limits)
 
 
-def check_memory(n_rows: int, n_matrices: int) -> None:
-    """Refuse, before starting, a fit whose matrices cannot fit."""
+def check_memory(n_rows: int, n_matrices: int, instead: tuple[str, ...]) -> None:
+    """Refuse, before starting, a fit whose matrices cannot fit; ``instead`` are the names of what needs none."""
     needed = 8 * n_rows**2 * n_matrices
     available = available_memory()
     if available is not None and needed > available:
+        need = "need" if len(instead) > 1 else "needs"
         raise MemoryError(
             f"an exact fit on {n_rows} rows needs about {needed / 2**30:.1f} GiB for {n_matrices} matrices of "
-            f"{n_rows} x {n_rows}, and this machine has {available / 2**30:.1f} GiB free; use SparseGPClassifier or "
-            "IVMClassifier, which need no such matrices, or fit on fewer rows"
+            f"{n_rows} x {n_rows}, and this machine has {available / 2**30:.1f} GiB free; use {' or '.join(instead)}, "
+            f"which {need} no such matrices, or fit on fewer rows"
         )
 
 
-def _moments(X: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+#: Numbers beyond this have squares and products that no float holds.
+LARGEST = 1e100
+
+
+def _refuse_huge(X: np.ndarray) -> None:
+    if X.size and max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) > LARGEST:
+        row, column = (int(first[0]) for first in np.nonzero(np.abs(X) > LARGEST))
+        raise ValueError(
+            f"expected numbers of at most {LARGEST:g} in X, got {X[row, column]:g} in row {row}, column {column}"
+        )
+
+
+def column_moments(X: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances of the columns, of what is there."""
     there = np.ma.masked_invalid(X)
     mean = np.ma.average(there, axis=0, weights=weights)
@@ -118,7 +131,7 @@ def _warn_if_blind(kernel: Kernel, X: np.ndarray) -> None:
 
 
 class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
-    """Base of GPClassifier and GPRegressor."""
+    """Base of all Gaussian-process estimators."""
 
     kernel: Any
     hyper: Any
@@ -129,11 +142,12 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
     verbose: int
     #: amplitude that the default kernel starts from, and that its prior is centred on
     _start_variance: float = 1.0
+    #: what to turn to where there are too many rows for an exact fit
+    _for_many_rows: tuple[str, ...] = ("SparseGPClassifier", "IVMClassifier")
     posterior_: Posterior | MixturePosterior
     kernel_: Kernel
     likelihood_: Likelihood
     hyper_: Learned
-    _told_of_strangers: bool
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -148,7 +162,7 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
 
     def set_params(self, **params: Any) -> Any:
         """As in scikit-learn; ``kernel__length_scale=2`` replaces the kernel by one with that parameter changed."""
-        if hasattr(self.kernel, "get_params"):  # a kernel of scikit-learn sets its own
+        if hasattr(params.get("kernel", self.kernel), "get_params"):  # a kernel of scikit-learn sets its own
             return super().set_params(**params)
         nested = {name[len("kernel__") :]: params.pop(name) for name in list(params) if name.startswith("kernel__")}
         super().set_params(**params)
@@ -176,14 +190,13 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         if first or not hasattr(self, "_categories"):  # streams of rows begin without a fit
             self._keep_categories(find_categories(X), getattr(X, "columns", ()))
         X, strange = as_codes(X, self._categories, gaps=self._takes_missing)
-        if strange and not self._told_of_strangers:
-            self._told_of_strangers = True
+        if strange:
             warnings.warn(
                 f"columns {strange} hold categories that were not there in fit: they match none of those", stacklevel=4
             )
         finite = "allow-nan" if self._takes_missing else True
         try:
-            return validate_data(self, X, *y, dtype=np.float64, reset=first, ensure_all_finite=finite, **settings)
+            valid = validate_data(self, X, *y, dtype=np.float64, reset=first, ensure_all_finite=finite, **settings)
         except ValueError as error:
             if str(error).startswith("Input X contains NaN"):
                 raise ValueError(
@@ -193,10 +206,12 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
             if not str(error).startswith("could not convert string to float"):
                 raise
             raise ValueError(f"{error}; columns of categories need a data frame, got {type(X).__name__}") from error
+        _refuse_huge(valid[0] if y else valid)
+        return valid
 
     def _keep_categories(self, categories: dict[Any, Categories], columns: Any) -> None:
         """Which columns hold categories, and which those are."""
-        self._categories, self._told_of_strangers = categories, False
+        self._categories = categories
         self.categories_ = {name: own.values for name, own in categories.items()}
         self._categorical = np.array([name in categories for name in columns]) if categories else None
 
@@ -248,7 +263,8 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         known = self._columns(X.shape[1])
         scaled = np.arange(X.shape[1]) < (known.n_features or 0)
         scaled[: known.n_features] &= ~self._codes(known)
-        mean, variance = _moments(X[:, scaled], weights) if moments is None else (part[scaled] for part in moments)
+        own = column_moments(X[:, scaled], weights) if moments is None else (part[scaled] for part in moments)
+        mean, variance = own
         spread = np.sqrt(variance)
         # A constant column says nothing: an infinite scale takes it out, whatever it holds at prediction.
         constant = spread <= 1e-12 * np.abs(mean)
@@ -285,13 +301,14 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
     ) -> list[Fitted]:
         """Choose theta, or sample it, fit there, and keep the result."""
         # Measured at the peak of learning: factors, inverses and gradients for every latent function, and a dozen more.
-        check_memory(len(X), 7 * n_latent + 13 if isinstance(self.kernel, PerClass) else 3 * n_latent + 12)
+        n_matrices = 7 * n_latent + 13 if isinstance(self.kernel, PerClass) else 3 * n_latent + 12
+        check_memory(len(X), n_matrices, self._for_many_rows)
         model = self._model_of(X, y, likelihood, engine, n_latent, weights)
         hyper = choose("hyper", self.hyper, HYPER)
         n_models = getattr(hyper, "n_models", 1)
         if n_models > 1:
             shared = isinstance(engine, (VB, Gibbs, Exact)) and not isinstance(self.kernel, PerClass)
-            check_memory(len(X), n_models * (1 if shared else n_latent + 1))
+            check_memory(len(X), n_models * (1 if shared else n_latent + 1), self._for_many_rows)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         model = self._learn_theta(model, hyper, engine, rng)
         X, final = model.X, replace(model, engine=engine)
@@ -457,6 +474,7 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if not isinstance(self.kernel_, WeightedSum):
             raise AttributeError(f"view_weights_ needs a WeightedSum kernel, got {type(self.kernel_).__name__}")
+        self._require_training_rows("view_weights_")
         return view_weights(self._model, self.hyper_)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
@@ -481,11 +499,7 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         theta = self.hyper_.theta if theta is None else np.asarray(theta, dtype=float)
         if theta.shape != self.hyper_.theta.shape or not np.all(np.isfinite(theta)):
             raise ValueError(f"expected {self.hyper_.theta.size} finite values for theta, got {theta!r}")
-        if not len(self._model.y):
-            raise AttributeError(
-                "the evidence needs the training rows, and the file of a sparse model holds its active rows only; fit "
-                "again, or keep the model with pickle or joblib"
-            )
+        self._require_training_rows("the evidence")
         for name, value, (low, high) in zip(self._model.theta_names, theta, self._model.theta_bounds, strict=True):
             if not low - 1e-9 <= value <= high + 1e-9:
                 raise ValueError(f"expected theta of {name} between {low:.4g} and {high:.4g}, got {value:.4g}")
@@ -496,6 +510,13 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
 
     #: whether a saved file holds the training rows; without them there is no evidence at other parameters
     _files_rows: bool = True
+
+    def _require_training_rows(self, what: str) -> None:
+        if not len(self._model.y):
+            raise AttributeError(
+                f"{what} needs the training rows, and the file of a sparse model holds its active rows only; fit "
+                "again, or keep the model with pickle or joblib"
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

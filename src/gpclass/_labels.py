@@ -14,6 +14,14 @@ def is_missing(value: Any) -> bool:
     return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
 
 
+def as_places(labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Labels as whole numbers from 0 to below ``n_classes``: compiled loops index by them without looking."""
+    places = np.ascontiguousarray(labels, dtype=np.int64)
+    if len(places) and (places.min() < 0 or places.max() >= n_classes):
+        raise ValueError(f"expected labels from 0 to {n_classes - 1}, got labels from {places.min()} to {places.max()}")
+    return places
+
+
 def refuse_mixed_labels(y: Any) -> None:
     """NumPy would make strings of a list of numbers and strings, and cannot sort an object array of both."""
     if y is None or (not isinstance(y, (list, tuple)) and np.asarray(y).dtype != np.dtype(object)):

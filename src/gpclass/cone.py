@@ -27,6 +27,7 @@ from math import ceil, exp, expm1, log, log1p, sqrt
 
 import numpy as np
 
+from ._labels import as_places
 from ._numba import FAR, jit, mills, normal_parts, over_rows
 
 #: How far below its maximum the log integrand is followed: what is left out is below exp(-DROP) of the whole.
@@ -377,7 +378,7 @@ def _moments(labels, means, variances, order, rough=False):
     gradient = np.empty((n, K)) if order >= 1 else np.empty((0, 0))
     shape = {2: (n, K, 1), 3: (n, K, K)}.get(order, (0, 0, 0))
     hessian = np.empty(shape)
-    labels = np.ascontiguousarray(labels, dtype=np.int64)
+    labels = as_places(labels, K)
     drop, widest = (ROUGH_DROP, ROUGH_STEP) if rough else (DROP, STEP)
     cost = _cost(means, order) * (0.5 if rough else 1.0)
     over_rows(_moment_rows, n, cost, labels, means, scales, order, drop, widest, log_z, gradient, hessian)
@@ -428,7 +429,7 @@ def curvature_pullback(labels: np.ndarray, means: np.ndarray, cotangent: np.ndar
     """d sum_nj cotangent_nj W_n,jj / d means, where W = -d2logZ/dm dm' at zero variances."""
     means = np.ascontiguousarray(means, dtype=float)
     out = np.empty_like(means)
-    labels = np.ascontiguousarray(labels, dtype=np.int64)
+    labels = as_places(labels, means.shape[1])
     cotangent = np.ascontiguousarray(cotangent, dtype=float)
     over_rows(_curvature_pullback_rows, len(means), _cost(means, 3), labels, means, cotangent, out)
     return out

@@ -13,6 +13,7 @@ from math import exp, expm1, log, log1p, sqrt
 
 import numpy as np
 
+from ._labels import as_places
 from ._numba import jit, normal_parts, over_rows
 from .cone import _gaps, _log_integrand, _support
 
@@ -111,7 +112,7 @@ def redraw(labels: np.ndarray, means: np.ndarray, values: np.ndarray, rng: np.ra
 def start(labels: np.ndarray, means: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Auxiliaries somewhere in the right cones, to begin a chain from."""
     values = means + rng.standard_normal(means.shape)
-    values[np.arange(len(labels)), labels] = values.max(axis=1) + rng.random(len(labels))
+    values[np.arange(len(labels)), as_places(labels, means.shape[1])] = values.max(axis=1) + rng.random(len(labels))
     return values
 
 

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import rotate
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._documentation import Documented
 from ._estimator import untouched_on_failure
 from ._labels import refuse_mixed_labels
+from ._wrapping import Wrapper
 from .inference import IVM
 from .ivm import IVMClassifier
 from .posteriors import Latent
@@ -50,7 +51,7 @@ class _Transform(NamedTuple):
     function: Callable[[np.ndarray], Any]
 
 
-class VirtualVectorClassifier(Documented, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class VirtualVectorClassifier(Documented, CallbackSupportMixin, ClassifierMixin, Wrapper):
     """An informative vector machine for data whose labels outlive a transform, such as an image moved by one pixel.
 
     The rows that an ``IVMClassifier`` keeps are transformed, and rows are chosen again from among them and their
@@ -103,6 +104,8 @@ class VirtualVectorClassifier(Documented, CallbackSupportMixin, ClassifierMixin,
     (300, 64)
     """
 
+    _default = IVMClassifier
+
     def __init__(
         self,
         estimator: Any = None,
@@ -117,13 +120,6 @@ class VirtualVectorClassifier(Documented, CallbackSupportMixin, ClassifierMixin,
         self.transforms = transforms
         self.n_active = n_active
         self.fill = fill
-
-    def set_params(self, **params: Any) -> VirtualVectorClassifier:
-        """As in scikit-learn; ``estimator__n_active=100`` changes the first model."""
-        nested = sorted(name for name in params if name.startswith("estimator__"))
-        if nested and params.get("estimator", self.estimator) is None:
-            raise ValueError(f"expected an estimator to set {nested} of, got None; pass an IVMClassifier()")
-        return super().set_params(**params)
 
     # ---- fitting ------------------------------------------------------------------------------------
 

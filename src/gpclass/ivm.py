@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._classifying import LabelPredictor, best_engine
-from ._estimator import GPEstimator, available_memory, choose
+from ._estimator import GPEstimator, available_memory, choose, column_moments
 from ._labels import refuse_mixed_labels
 from ._learning import HYPER_OF_MANY, Fitted, for_many_rows
 from ._regressing import NumberPredictor
@@ -87,19 +87,19 @@ class IVMEstimator(GPEstimator):
 
     def _taken_up(self, X: np.ndarray, y: np.ndarray) -> Chosen | None:
         """With ``warm_start``, the active rows of the last fit, if data and model are the same."""
-        problem = (y.tobytes(), repr(self.kernel), repr(self.likelihood), self.update, self.standardize)
-        before, self._problem = self._problem, blake2b(repr(problem).encode()).hexdigest()
+        settings = (self.kernel, self.likelihood, self.hyper, self.update, self.standardize)
+        problem = blake2b(repr((X.shape, settings)).encode())
+        for data in (X, y):
+            problem.update(np.ascontiguousarray(data).data)
+        before, self._problem = self._problem, problem.hexdigest()
         sites = getattr(self, "sites_", None)
         if not self.warm_start or sites is None:
             return None
-        rows = sites.rows
-        same = before == self._problem and rows.max() < len(X)
-        same = same and np.array_equal(self._scaled(X[rows]), self.posterior_.X)
-        if not same:
+        if before != self._problem:
             raise ValueError(
                 "warm_start=True goes on choosing rows for the same model of the same data, but X, y, the kernel, the "
-                "likelihood, standardize or update have changed; expected the same (new rows go to partial_fit), or "
-                "warm_start=False to begin anew"
+                "likelihood, hyper, standardize or update have changed; expected the same (new rows go to "
+                "partial_fit), or warm_start=False to begin anew"
             )
         return sites
 
@@ -114,8 +114,8 @@ class IVMEstimator(GPEstimator):
         if not first:
             return self._scaled(X)
         # A column that is constant in the first batch may vary in the next.
-        spread = X.var(axis=0)
-        moments = X.mean(axis=0), np.where(spread <= 1e-24 * X.mean(axis=0) ** 2, 1.0, spread)
+        mean, variance = column_moments(X, None)
+        moments = mean, np.where(variance <= 1e-24 * mean**2, 1.0, variance)
         model = self._model_of(X, y, likelihood, ivm, n_latent, moments=moments)  # type: ignore[arg-type]
         ivm.selector(model.kernel, likelihood, n_latent)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
@@ -311,8 +311,8 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means and one for all latent variances from predictions of the
         training labels: of rows that were not kept, and of those kept without their own label. Rows that are passed
-        over are the easier ones, so ``loo_proba_`` flatters the model somewhat; of 5000 rows and more, 1000 are set
-        aside until it has been calibrated, and can be kept only then (of more than 50000, not at all).
+        over are the easier ones, so ``loo_proba_`` flatters the model unless all are kept; of 5000 rows and more, 1000
+        are set aside until it has been calibrated, and can be kept only then (of more than 50000, not at all).
     warm_start : bool, default=False
         Whether ``fit`` on the same data goes on from the rows kept by the last: after raising ``n_active``, or after
         an interrupt (Ctrl-C), which keeps what was chosen so far.
@@ -556,8 +556,9 @@ verbose
                 target = (np.asarray(y, dtype=float) - self.target_mean_) / self.target_scale_
             rows = self._begin(X, target, self._noise(), self._ivm(Exact()), 1, first)
             mean, variance = self._absorb(rows, target, 1)
-            log_z = float(self.likelihood_.tilted(target, mean, variance)[0].sum())
-            evidence = self.log_evidence_ + log_z
-            self._in_units_of_target(len(y))  # adds the units of this batch alone
-            self.log_evidence_ = evidence + self._log_units
+            self.log_evidence_ += float(self.likelihood_.tilted(target, mean, variance)[0].sum())
+            if first:
+                self._in_units_of_target(len(y))
+            else:
+                self.log_evidence_ -= len(y) * float(np.log(self.target_scale_))
         return self

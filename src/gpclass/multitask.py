@@ -103,6 +103,7 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
     """
 
     info_: Any
+    _files_rows = False
 
     def __init__(
         self,

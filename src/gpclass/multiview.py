@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite, column_or_1d
@@ -18,12 +18,13 @@ from ._documentation import Documented
 from ._estimator import untouched_on_failure
 from ._labels import refuse_mixed_labels
 from ._tables import is_frame
+from ._wrapping import Wrapper
 from .classifier import GPClassifier
 
 RULES = ("sum", "product")
 
 
-class ViewVotingClassifier(Documented, ClassifierMixin, BaseEstimator):
+class ViewVotingClassifier(Documented, ClassifierMixin, Wrapper):
     """Independent classifiers, one for each view, combined by the sum or the product rule (Kittler et al., 1998).
 
     The classifiers do not know of each other, so a view cannot make up for what another lacks; ``GPClassifier`` with a
@@ -55,6 +56,8 @@ class ViewVotingClassifier(Documented, ClassifierMixin, BaseEstimator):
     >>> model.predict_proba(X[:2]).shape
     (2, 3)
     """
+
+    _default = GPClassifier
 
     def __init__(
         self, estimator: Any = None, views: Any = None, *, rule: str = "sum", n_jobs: int | None = None

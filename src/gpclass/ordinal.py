@@ -14,7 +14,7 @@ from ._classifying import LabelPredictor
 from ._estimator import GPEstimator, choose
 from ._labels import refuse_mixed_labels
 from ._learning import Fitted
-from .hyper import Fixed, Model
+from .hyper import Fixed, HeldOut, Model
 from .hyper.sampler import Sampler
 from .inference import EP, IVM
 from .inference.active_set import Chosen
@@ -61,6 +61,7 @@ class GPOrdinalClassifier(LabelPredictor, GPEstimator):
     ['low', 'mid', 'high']
     """
 
+    _for_many_rows = ("GPOrdinalClassifier(inference='ivm')",)
     sites_: Chosen | None = None
 
     def __init__(
@@ -117,7 +118,8 @@ class GPOrdinalClassifier(LabelPredictor, GPEstimator):
         """As the others learn, and for the default kernel and likelihood once more from a small amplitude: from a large
         one a weak signal is missed, and learning ends where every row is explained by itself."""
         learned = super()._learn_theta(model, hyper, engine, rng)
-        if self.kernel is not None or self.likelihood is not None or isinstance(hyper, (Fixed, Sampler)):
+        # What HeldOut puts right was learned by this method too, from both starts.
+        if self.kernel is not None or self.likelihood is not None or isinstance(hyper, (Fixed, HeldOut, Sampler)):
             return learned
         first = {name: getattr(self, name) for name in ("hyper_", "kernel_", "likelihood_", "_model")}
         small = replace(model, kernel=model.kernel.with_params(variance=1.0))
@@ -129,6 +131,10 @@ class GPOrdinalClassifier(LabelPredictor, GPEstimator):
             return again
         self.__dict__.update(first)
         return learned
+
+    @property
+    def _files_rows(self) -> bool:  # type: ignore[override]
+        return self.sites_ is None
 
     @property
     def cut_points_(self) -> np.ndarray:
@@ -146,9 +152,13 @@ class GPOrdinalClassifier(LabelPredictor, GPEstimator):
                 f"order must list at least 2 labels, each once, from lowest to highest; got {self.order!r}"
             )
         places = {label: place for place, label in enumerate(order.tolist())}
-        unknown = sorted({str(label) for label in np.asarray(y).tolist() if label not in places})
+        unknown = sorted({label for label in np.asarray(y).tolist() if label not in places})
         if unknown:
-            raise ValueError(f"expected labels of order={order.tolist()}, got {unknown} too")
+            if {str(label) for label in places}.isdisjoint(map(str, unknown)):
+                raise ValueError(f"expected labels of order={order.tolist()}, got {unknown} too")
+            # The same to the eye: what differs is the type.
+            wanted, got = (type(labels[0]).__name__ for labels in (order.tolist(), unknown))
+            raise ValueError(f"expected labels of order={order.tolist()} ({wanted}), got {unknown} ({got})")
         self.classes_ = order
         return np.array([places[label] for label in np.asarray(y).tolist()])
 

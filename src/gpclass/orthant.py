@@ -18,6 +18,7 @@ from math import exp, log, log1p, pi, sqrt
 
 import numpy as np
 
+from ._labels import as_places
 from ._numba import jit, normal_parts, over_rows
 
 _SWEEPS = 50
@@ -272,6 +273,5 @@ def site(
     covariances = np.ascontiguousarray(covariances, dtype=float)
     n, K = means.shape
     log_z, d, location = np.empty(n), np.empty((n, K)), np.empty((n, K))
-    labels = np.asarray(labels, dtype=np.int64)
-    over_rows(_site_rows, n, _cost(gumbel, K), gumbel, labels, means, covariances, log_z, d, location)
+    over_rows(_site_rows, n, _cost(gumbel, K), gumbel, as_places(labels, K), means, covariances, log_z, d, location)
     return log_z, d, location

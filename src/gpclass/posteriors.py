@@ -241,12 +241,12 @@ class DrawsPosterior:
 
     def latent(self, X: np.ndarray) -> Latent:
         """Mean and variance of the whole mixture: variance within a draw plus that of the means between draws."""
-        blocks = []
+        mean, cov = np.empty((2, len(X), self.n_latent))
         for rows in self._row_blocks(X):
             means = self._means(X[rows])
-            within = self._parts()[0].latent(X[rows]).cov
-            blocks.append((means.mean(axis=0), within + means.var(axis=0)))
-        return Latent(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
+            mean[rows] = means.mean(axis=0)
+            cov[rows] = self._parts()[0].latent(X[rows]).cov + means.var(axis=0)
+        return Latent(mean, cov)
 
     def _row_blocks(self, X: np.ndarray) -> Iterator[slice]:
         """Blocks in which the means of all draws fit beside the covariances with the training rows."""
@@ -262,15 +262,15 @@ class DrawsPosterior:
 
     def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
         """log of the average over draws (GR06 appendix D, with each draw's latent Gaussian integrated out)."""
-        blocks = []
+        found = np.empty((len(X), likelihood.n_outcomes(self.n_latent)))
         for rows in self._row_blocks(X):
             variance = self._parts()[0].latent(X[rows]).cov
             means = self._means(X[rows])
             flat = calibration(means.reshape(-1, means.shape[2]), np.tile(variance, (len(means), 1)))
             log_proba = likelihood.predict_log(*flat)
             log_proba = log_proba.reshape(len(means), variance.shape[0], -1)
-            blocks.append(logsumexp(log_proba, axis=0) - np.log(len(means)))
-        return np.concatenate(blocks)
+            found[rows] = logsumexp(log_proba, axis=0) - np.log(len(means))
+        return found
 
     def joint(self, X: np.ndarray) -> Latent:
         raise ValueError("draws give no joint Gaussian over new rows; use sample_latent")

@@ -33,6 +33,8 @@ class GPRegressor(NumberPredictor, GPEstimator):
         None where predictions are averaged over sampled parameters
     """
 
+    _for_many_rows = ("IVMRegressor",)
+
     def __init__(
         self,
         kernel: Any = None,

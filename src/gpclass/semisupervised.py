@@ -90,6 +90,7 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
     """
 
     _start_variance = 1.0
+    _files_rows = False
     active_: np.ndarray | tuple[np.ndarray, ...]
     null_category_: NullCategory | tuple[NullCategory, ...]
     info_: Any
@@ -154,10 +155,9 @@ class NullCategoryClassifier(LabelPredictor, GPEstimator):
             warn_if_too_many(ivm, len(X))
             model = self._boundaries(X, labels, ivm)
             check_room([len(X)] * len(model.parts), ivm, 1)
-            model = self._learn_theta(model, self._learner(model), ivm, np.random.default_rng())  # type: ignore[arg-type]
-            seed = self.random_state
-            ties = None if seed is None else np.random.default_rng(check_random_state(seed).randint(2**31 - 1))
-            interrupted = self._choose(model, ivm, ties)
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+            model = self._learn_theta(model, self._learner(model), ivm, rng)  # type: ignore[arg-type]
+            interrupted = self._choose(model, ivm, None if self.random_state is None else rng)
             self._calibrate_known(labels)
             known = labels >= 0
             self.transduction_ = np.where(known, self.classes_[labels], self.predict(given))

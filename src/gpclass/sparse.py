@@ -23,6 +23,7 @@ from .inference import IVM, SparseEP, SparseVB
 from .inference.base import Engine
 from .inference.inducing import ArrayRows, Features, SparseFit
 from .inference.ivm import DEFAULT_SIZE
+from .inference.settings import check_setting
 from .kernels import Kernel, PerClass
 from .likelihoods import Likelihood
 from .posteriors import InducingPosterior
@@ -158,6 +159,7 @@ n_features_in_
         a list of them, or a generator function that is called for every pass over the data.
         """
         self._check_calibration()
+        check_setting("dtype", self.dtype)
         with self._fitting():
             source = self._source(X, y)
             labels = self._encode(source.y)
@@ -169,6 +171,7 @@ n_features_in_
             model = self._sample_model(source, labels, likelihood, n_latent, hyper, scout, rng)
             self._learn_theta(model, hyper, scout, rng)  # type: ignore[arg-type]
             Z = self._choose_inducing(model, self.kernel_, self.likelihood_, scout, rng)
+            self._model = replace(self._model, Z=Z)  # type: ignore[call-arg]  # for the evidence at other parameters
             features = Features(self.kernel_, Z, ScaledRows(source, self._scaled), self.prior, self.dtype)
             fit: SparseFit = engine(features, labels, self.likelihood_, n_latent)
             self._warn_about(engine, fit)  # type: ignore[arg-type]

@@ -91,7 +91,8 @@ def step_rule(mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray
     )
     edges = np.sort(np.clip(edges, low, high), axis=1)
     half = 0.5 * np.diff(edges, axis=1)[:, :, None]
-    nodes = (0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, None] + half * x).reshape(len(mean), -1)
+    flat = len(mean), half.shape[1] * order
+    nodes = (0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, None] + half * x).reshape(flat)
     with np.errstate(divide="ignore"):
-        log_weights = np.log((half * w).reshape(len(mean), -1)) + log_phi((nodes - mean) / scale) - np.log(scale)
+        log_weights = np.log((half * w).reshape(flat)) + log_phi((nodes - mean) / scale) - np.log(scale)
     return nodes, log_weights

@@ -1,11 +1,13 @@
 """One suite for every engine: exact where it must be, gradients, warm starts, refusals."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from gpclass import cone
-from gpclass.inference import EP, VB, Exact, Laplace
+from gpclass.inference import EP, IVM, VB, Exact, Gibbs, Laplace, SparseEP, SparseVB
 from gpclass.inference.coupling import Coupled
 from gpclass.inference.gibbs import importance_evidence
 from gpclass.inference.mode import Landscape
@@ -296,6 +298,31 @@ def test_coupling_is_checked():
     X, y = _data(10, 3)
     with pytest.raises(TypeError, match="needs MultinomialProbit without label noise, or Softmax"):
         EP(coupling="full")(KERNEL(X), y, MultinomialProbit(label_noise=0.1), 3)
+
+
+BAD = {
+    "tol": ("a positive number", (0.0, -1.0, np.nan, np.inf, "small", None)),
+    "damping": ("above 0 and at most 1", (0, -0.5, 7, np.nan, "auto")),
+    "dtype": ("'float64' or 'float32'", ("int64", "float16", None)),
+}
+COUNTS = {"max_iter": 1, "n_draws": 4, "burn_in": 0, "thin": 1, "n_chains": 1, "block_size": 1, "n_exchanges": 0}
+SETTINGS = [
+    (engine, item.name)
+    for engine in (EP, VB, Laplace, SparseEP, SparseVB, Gibbs, IVM)
+    for item in fields(engine)
+    if item.name in (*BAD, *COUNTS, "n_active")
+]
+
+
+@pytest.mark.parametrize(("engine", "name"), SETTINGS, ids=lambda part: getattr(part, "__name__", part))
+def test_settings_are_checked(engine, name):
+    least = COUNTS.get(name, 1)
+    expected, bad = BAD.get(name, (f"a whole number of at least {least}", (least - 1, least + 0.5, True, "many")))
+    for value in bad:
+        with pytest.raises(ValueError, match=f"^{engine.__name__}: {name} must be {expected}.*, got {value!r}$"):
+            engine(**{name: value})
+    good = {"tol": 1e-3, "damping": 1, "dtype": "float32"}.get(name, np.int64(least))
+    assert getattr(engine(**{name: good}), name) == good
 
 
 def test_propagation_forgives_wrong_labels():

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy.linalg import expm
+from sklearn.gaussian_process import kernels as sk
 
 from gpclass.kernels import (
     MLP,
@@ -171,11 +172,10 @@ def test_amplitudes_merge_instead_of_clashing():
 
 
 def test_sklearn_kernels_join_in():
-    from sklearn.gaussian_process import kernels as sk
-
     assert RBF(2.0) + sk.RBF(3.0) == RBF(2.0) + RBF(3.0)
     assert RBF(2.0) * sk.WhiteKernel(0.5) == RBF(2.0) * White(0.5)
-    assert from_sklearn(sk.ConstantKernel(2.0) * sk.ConstantKernel(3.0) * sk.RBF(1.0)) == 6.0 * RBF(1.0)
+    theirs = sk.ConstantKernel(2.0, (1.0, 4.0)) * sk.ConstantKernel(3.0, (1.0, 4.0)) * sk.RBF(1.0)
+    assert from_sklearn(theirs) == Scaled(RBF(1.0), 6.0, bounds={"variance": (1.0, 16.0)})
     assert from_sklearn(sk.RBF([1.5])) == RBF(1.5)
 
 
@@ -436,8 +436,6 @@ def test_precomputed_refuses_what_is_no_covariance(gram, message):
 
 
 def _sklearn_cases():
-    from sklearn.gaussian_process import kernels as sk
-
     return [
         sk.RBF(1.7),
         sk.RBF([0.5, 1.0, 2.0]),
@@ -463,9 +461,34 @@ def test_sklearn_kernels_translate(theirs, rows):
     assert ours.theta.size == theirs.theta.size
 
 
-def test_sklearn_bounds_and_fixed_parameters_carry_over():
-    from sklearn.gaussian_process import kernels as sk
+@pytest.mark.parametrize(
+    ("theirs", "value", "bounds"),
+    [
+        (sk.ConstantKernel(2.0, "fixed") * sk.WhiteKernel(1.0), 2.0, (2e-5, 2e5)),
+        (sk.WhiteKernel(1.0, "fixed") * sk.ConstantKernel(2.0, (0.1, 10.0)), 2.0, (0.1, 10.0)),
+        (sk.ConstantKernel(1e3) * sk.WhiteKernel(1e3), 1e6, (1e-10, 1e10)),
+        (
+            sk.ConstantKernel(2.0, (0.1, 10.0)) * (sk.ConstantKernel(3.0, "fixed") * sk.RBF(1.0, "fixed")),
+            6.0,
+            (0.3, 30),
+        ),
+        (sk.ConstantKernel(2.0, (0.1, 10.0)) * sk.ConstantKernel(3.0, (1.0, 5.0)), 6.0, (0.1, 50.0)),
+        (sk.ConstantKernel(2.0, "fixed") * sk.ConstantKernel(3e5, "fixed"), 6e5, None),
+    ],
+    ids=str,
+)
+def test_two_amplitudes_of_sklearn_become_one(theirs, value, bounds, rows):
+    X, Z, _ = rows
+    ours = from_sklearn(theirs)
+    assert [p.value for name, p in ours.parameters.items() if name == "variance"] == [value]
+    assert ours.parameters["variance"].fixed == (bounds is None)
+    assert ours.theta_names == ([] if bounds is None else ["variance"])
+    np.testing.assert_allclose(np.exp(ours.theta_bounds), np.reshape([] if bounds is None else bounds, (-1, 2)))
+    np.testing.assert_allclose(ours(X), theirs(X), rtol=1e-12)
+    np.testing.assert_allclose(ours(X, Z), theirs(X, Z), rtol=1e-12)
 
+
+def test_sklearn_bounds_and_fixed_parameters_carry_over():
     theirs = sk.ConstantKernel(2.0, "fixed") * sk.RBF(1.0, (0.1, 10.0))
     ours = from_sklearn(theirs)
     assert isinstance(ours, Scaled)
@@ -490,3 +513,13 @@ def test_ard_pullback_never_builds_a_stack_of_derivatives():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200 * 2**20
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.3), Matern(VECTOR, nu=2.5), RationalQuadratic(1.1)])
+def test_a_row_far_away_changes_nothing_for_the_others(kernel, rows):
+    rows, far = rows[0], np.full((1, D), 1e17)
+    new = rows[:6] + 0.1
+    np.testing.assert_array_equal(kernel(np.vstack([new, far]), rows)[:6], kernel(new, rows))
+    together = kernel(np.vstack([rows, far]))
+    np.testing.assert_allclose(together[:-1, :-1], kernel(rows), atol=1e-14)
+    np.testing.assert_allclose(together[-1, :-1], 0.0, atol=1e-8)

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gpclass import GPClassifier, _arviz, _estimator, posteriors
+from gpclass import GPClassifier, GPOrdinalClassifier, GPRegressor, _arviz, _estimator, posteriors
 from gpclass._classifying import LIKELIHOODS, best_engine
 from gpclass.datasets import make_rings
 from gpclass.hyper import Evidence, Importance
@@ -269,6 +269,11 @@ def test_kernel_parameters_by_name_in_set_params(iris):
     assert search.best_params_ == {"kernel__length_scale": 1.0}
     theirs = GPClassifier(sk.ConstantKernel(2.0) * sk.RBF(1.0))
     assert theirs.set_params(**theirs.get_params()).kernel.k2.length_scale == 1.0
+    # A new kernel and one of its parameters at once, from theirs to ours and back.
+    assert theirs.set_params(kernel=2.0 * RBF(), kernel__length_scale=3.0).kernel == 2.0 * RBF(3.0)
+    assert theirs.set_params(kernel__length_scale=4.0, kernel=sk.RBF(1.0)).kernel == sk.RBF(4.0)
+    with pytest.raises(ValueError, match="default kernel has no settable parameters"):
+        theirs.set_params(kernel=None, kernel__length_scale=2.0)
     with pytest.raises(ValueError, match="default kernel has no settable parameters"):
         GPClassifier().set_params(kernel__length_scale=2.0)
 
@@ -535,6 +540,10 @@ class TestBadInput:
         monkeypatch.setattr(_estimator, "available_memory", lambda: 2**28)
         with pytest.raises(MemoryError, match=r"3000 rows needs about 1\.0 GiB .* 0\.2 GiB free; .*SparseGPClassifier"):
             GPClassifier().fit(X, y)
+        with pytest.raises(MemoryError, match=r"0\.2 GiB free; use IVMRegressor, which needs no such matrices"):
+            GPRegressor().fit(X, y)
+        with pytest.raises(MemoryError, match=r"use GPOrdinalClassifier\(inference='ivm'\), which needs no such"):
+            GPOrdinalClassifier().fit(X, y)
 
     def test_constant_columns_and_contradicting_duplicates_are_data(self, iris):
         X, y, X_test, _ = iris
@@ -772,3 +781,21 @@ class TestRefusals:
         X, y, _, _ = iris
         with pytest.raises(ValueError, match=r"column names of one type, got \['a', 1, 'c'\]"):
             GPClassifier().fit(X, pd.DataFrame(np.eye(3)[y], columns=["a", 1, "c"]))
+
+
+def test_what_a_row_is_does_not_depend_on_the_rows_beside_it():
+    X, y = load_iris(return_X_y=True)
+    model = GPClassifier(10.0 * RBF(1.0), hyper="fixed").fit(X, y)
+    alone = np.vstack([model.predict_proba(row[None]) for row in X[::15]])
+    beside = np.vstack([X[::15], np.full((1, 4), 1e17)])
+    np.testing.assert_allclose(model.predict_proba(beside)[:-1], alone, rtol=1e-10)
+
+
+@pytest.mark.parametrize("model", [GPClassifier(hyper="fixed"), GPRegressor(hyper="fixed")])
+def test_numbers_beyond_all_measure_are_refused(model):
+    X, y = load_iris(return_X_y=True)
+    model.fit(X, y)
+    X[3, 2] = -1e200
+    for call in (lambda: model.predict(X), lambda: model.fit(X, y)):
+        with pytest.raises(ValueError, match=r"at most 1e\+100 in X, got -1e\+200 in row 3, column 2"):
+            call()

@@ -269,7 +269,7 @@ def fails(images):
         ({"transforms": "mirrors"}, ValueError, "'shifts', 'rotations', a function, or a list of those, got 'mirrors'"),
         ({"transforms": ["shifts", 3]}, ValueError, "got 3"),
         ({"transforms": None}, ValueError, "got None"),
-        ({"n_active": 0}, ValueError, "n_active must be a whole number >= 1, or None, got 0"),
+        ({"n_active": 0}, ValueError, "n_active must be a whole number of at least 1, got 0"),
         ({"fill": "wrap"}, ValueError, "fill must be 'edge' or a finite number, got 'wrap'"),
         ({"fill": np.nan}, ValueError, "fill must be .* got nan"),
         ({"image_shape": (8, 9)}, ValueError, r"image_shape of 64 numbers.* got \(8, 9\), which makes 72"),

@@ -193,6 +193,20 @@ def test_scikit_learn_manners(model, crescents):
     assert other.score(X, truth) > 0.9
 
 
+def test_the_seed_reaches_the_learner(crescents):
+    X, y, _ = crescents
+    drawn = []
+
+    class Drawing(Alternating):
+        def __call__(self, model, rng, *args):
+            drawn.append(rng.random())
+            return super().__call__(model, rng, *args)
+
+    for seed in (0, 0, 1):
+        NullCategoryClassifier(KERNEL, n_active=10, hyper=Drawing(n_rounds=1), random_state=seed).fit(X, y)
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
 @pytest.mark.parametrize(
     ("labels", "settings", "message"),
     [

@@ -1,12 +1,15 @@
 """SparseGPClassifier and GPOrdinalClassifier as users meet them."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
 from gpclass import GPClassifier, GPOrdinalClassifier, SparseGPClassifier
-from gpclass.hyper import Evidence
+from gpclass.hyper import Evidence, Fixed, HeldOut
 from gpclass.inference import EP, IVM, SparseEP
 from gpclass.kernels import RBF, Linear, PerClass, Precomputed, White
 from gpclass.likelihoods import OrderedProbit
@@ -136,6 +139,8 @@ def test_default_learns_and_calibrates(digits):
         ({"inducing": "grid"}, ValueError, "inducing must be one of"),
         ({"inducing": [[1.0, 2.0]]}, ValueError, "2 columns, but X has 4"),
         ({"prior": "vfe"}, ValueError, "prior must be one of"),
+        ({"dtype": "int64"}, ValueError, "dtype must be 'float64' or 'float32', got 'int64'"),
+        ({"dtype": "float16"}, ValueError, "dtype must be 'float64' or 'float32', got 'float16'"),
         ({"inference": "gibbs"}, ValueError, "inference must be one of"),
         ({"hyper": "nuts"}, TypeError, "expected hyper="),
         ({"kernel": PerClass(RBF())}, TypeError, "one kernel for all classes"),
@@ -179,6 +184,44 @@ def test_ordered_labels(ratings, inference):
     assert ours < log_loss(y[250:], plain.predict_proba(X[250:]), labels=plain.classes_)
 
 
+@pytest.mark.parametrize("first", [Evidence(), Fixed()], ids=["evidence", "fixed"])
+def test_rows_set_aside_put_the_better_of_two_starts_right_once(ratings, monkeypatch, first):
+    X, y, names = ratings
+    starts, adjusted = [], []
+    search, adjust = type(first).__call__, HeldOut.adjust
+
+    def searching(self, model, *args):
+        starts.append(search(self, model, *args))
+        return starts[-1]
+
+    def adjusting(self, model, found):
+        adjusted.append(found)
+        return adjust(self, model, found)
+
+    monkeypatch.setattr(type(first), "__call__", searching)
+    monkeypatch.setattr(HeldOut, "adjust", adjusting)
+    hyper = HeldOut(first, n_active=20, max_evaluations=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        GPOrdinalClassifier(order=names, inference=IVM(20), hyper=hyper).fit(X[:80, :1], y[:80])
+    assert len(starts) == (2 if isinstance(first, Evidence) else 1)  # from a large amplitude, and from a small one
+    assert adjusted == [max(starts, key=lambda found: found.value)]
+
+
+@pytest.mark.parametrize(
+    ("order", "labels", "message"),
+    [
+        (["1", "2", "3"], [1, 2, 3], r"expected labels of order=\['1', '2', '3'\] \(str\), got \[1, 2, 3\] \(int\)$"),
+        ([1, 2], ["1", "2"], r"expected labels of order=\[1, 2\] \(int\), got \['1', '2'\] \(str\)$"),
+        (["1", "2"], ["2", "3"], r"expected labels of order=\['1', '2'\], got \['3'\] too"),
+        ([1, 2], [2, 10, 3], r"expected labels of order=\[1, 2\], got \[3, 10\] too"),
+    ],
+)
+def test_labels_that_are_not_in_the_order(order, labels, message):
+    with pytest.raises(ValueError, match=message):
+        GPOrdinalClassifier(order=order).fit(np.arange(float(len(labels)))[:, None], labels)
+
+
 def test_order_and_two_categories(ratings):
     X, y, names = ratings
     binary = GPOrdinalClassifier(order=["low", "high"], hyper="fixed", kernel=RBF()).fit(
@@ -195,3 +238,11 @@ def test_order_and_two_categories(ratings):
     some = y != "fair"
     model = GPOrdinalClassifier(RBF(), order=names, hyper="fixed").fit(X[some], y[some])
     assert model.predict_proba(X[:3]).shape == (3, 4)
+
+
+def test_the_evidence_at_other_parameters():
+    X, y = load_iris(return_X_y=True)
+    model = SparseGPClassifier(10.0 * RBF(1.0), n_inducing=20).fit(X, y)
+    theta = model.hyper_.theta
+    assert np.isfinite(model.log_marginal_likelihood())
+    assert model.log_marginal_likelihood(theta - 2.0) < model.log_marginal_likelihood()

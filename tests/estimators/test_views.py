@@ -1,7 +1,6 @@
 """Several sources of information: weights, Gram matrices next to X, categories, gaps, and voting rules."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -360,16 +359,22 @@ def test_only_categories():
     np.testing.assert_array_equal(model.predict(frame), y)
 
 
-def test_a_new_category_matches_none_and_is_told_once(table):
+def test_a_new_category_matches_none_and_is_told_every_time(table):
     frame, y = table
     model = GPClassifier().fit(frame, y)
     new = frame[:4].assign(colour=["purple", "red", "green", "blue"])
-    with pytest.warns(UserWarning, match=r"columns \['colour'\] hold categories that were not there in fit"):
-        proba = model.predict_proba(new)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        np.testing.assert_array_equal(model.predict_proba(new), proba)
-    assert model.latent(new).cov[0, 0] > model.latent(frame[:1]).cov[0, 0]
+    asked = []
+    for ask in (
+        model.predict_proba,
+        model.predict_proba,
+        pickle.loads(pickle.dumps(model)).predict_proba,
+        model.latent,
+    ):
+        with pytest.warns(UserWarning, match=r"columns \['colour'\] hold categories that were not there in fit"):
+            asked.append(ask(new))
+    np.testing.assert_array_equal(asked[1], asked[0])
+    np.testing.assert_array_equal(asked[2], asked[0])
+    assert asked[3].cov[0, 0] > model.latent(frame[:1]).cov[0, 0]
 
 
 @pytest.mark.parametrize("kind", ["numbers", "bool"])
@@ -487,6 +492,16 @@ def test_rules(problem):
     np.testing.assert_array_equal(voting.predict(X), voting.classes_[product.argmax(axis=1)])
     assert list(voting.estimators_) == list(views)
     assert cross_val_score(clone(voting), X, y, cv=3).shape == (3,)
+
+
+def test_settings_of_the_voters(problem):
+    _, _, views = problem
+    with pytest.raises(ValueError, match=r"estimator__n_restarts'\] of, got None; pass estimator=GPClassifier\(\)"):
+        ViewVotingClassifier(views=views).set_params(estimator__n_restarts=2)
+    voting = ViewVotingClassifier(views=views).set_params(estimator=GPClassifier(), estimator__n_restarts=2)
+    assert voting.estimator.n_restarts == 2
+    with pytest.raises(ValueError, match="of, got None"):
+        voting.set_params(estimator=None, estimator__n_restarts=2)
 
 
 def test_voting_on_a_table(table):

@@ -4,8 +4,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from gpclass import cone
+from gpclass import cone, cone_draws, orthant
 from gpclass.curvature import product_form
+from gpclass.inference import VB
+from gpclass.likelihoods import MultinomialProbit, Probit
 from gpclass.special import hazard, log_Phi
 
 from ..conftest import central_difference, relative_error
@@ -229,3 +231,19 @@ class TestProductForm:
         d, pull = product_form(np.array([[0.0, 0.0, 0.0], [1e-30, 0.0, 1e-30], [0.2, 1e-40, 0.2]]))
         assert np.all(np.isfinite(d))
         assert np.all(np.isfinite(pull(np.ones((3, 3)))))
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 3], [-1, 0, 1]])
+def test_labels_that_are_no_class_are_refused(labels):
+    labels, means = np.array(labels), np.zeros((3, 3))
+    for ask in (
+        lambda: cone.log_z(labels, means),
+        lambda: cone.curvature_pullback(labels, means, means),
+        lambda: orthant.site(labels, means, np.tile(np.eye(3), (3, 1, 1))),
+        lambda: cone_draws.start(labels, means, np.random.default_rng(0)),
+        lambda: VB()(np.eye(3), labels, MultinomialProbit(), 3),
+    ):
+        with pytest.raises(ValueError, match=f"expected labels from 0 to 2, got labels from {min(labels)} to"):
+            ask()
+    with pytest.raises(ValueError, match="expected labels from 0 to 1"):
+        VB()(np.eye(3), labels, Probit(), 1)

@@ -205,3 +205,14 @@ def test_without_evidence_the_draws_are_the_same():
     np.testing.assert_array_equal(told.weights.alpha, untold.weights.alpha)
     assert np.isfinite(told.log_evidence)
     assert np.isnan(untold.log_evidence)
+
+
+@pytest.mark.parametrize(("likelihood", "n_classes", "C"), [(Probit(), 2, 1), (MultinomialProbit(), 3, 3)])
+def test_no_new_rows_are_no_trouble(likelihood, n_classes, C):
+    X, y = _small(12, n_classes)
+    sampler = Gibbs(n_draws=4, burn_in=0, thin=1, n_chains=2, evidence=False)
+    for engine in (EP(coupling="none"), sampler):
+        posterior = make_posterior(RBF(1.0), X, engine(RBF(1.0)(X), y, likelihood, C).weights)
+        mean, variance = posterior.latent(X[:0])
+        assert mean.shape == variance.shape == (0, C)
+        assert posterior.predict_log(likelihood, X[:0], Calibration()).shape == (0, n_classes)

@@ -13,13 +13,14 @@ from .._progress import quiet, track
 from ..inference.active_set import ActiveSet, Chosen
 from ..inference.base import class_matrix
 from ..inference.ivm import IVM
+from ..inference.settings import check_counts
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..priors import LogPrior, Normal, PriorLike
 from .coordinates import Coordinates, check_coordinates
 from .evidence import Fixed, climb
 from .objective import Model
-from .results import Learned, check_counts
+from .results import Learned
 from .target import Target
 
 #: Rows taken up together where there are several classes.
@@ -28,6 +29,14 @@ _BLOCK = 16
 _MERGED = 96
 #: Nats between scores that are as good as equal.
 _ALIKE = 0.5
+
+
+class _Round(NamedTuple):
+    """Where a round has ended: theta, the objective of its kernel, and whether its turns converged."""
+
+    theta: np.ndarray
+    value: float
+    settled: bool
 
 
 @dataclass(frozen=True)
@@ -88,9 +97,10 @@ class Alternating:
         if model.theta.size == 0:
             return Fixed()(model, rng)
         prior, split = model.log_prior(self.prior), model.kernel.theta.size
-        theta, value, n_evaluations, settled = model.theta, np.nan, 0, True
-        trace, rounds = [], []
+        theta, value, n_evaluations = model.theta, np.nan, 0
+        rounds: list[_Round] = []
         for _ in track(range(self.n_rounds), "rounds"):
+            settled = True
             if split:
                 batches = _batched(model, [active.sites() for active in self._select(model, theta)])
                 evidence = partial(_site_evidence, model.kernel, batches)
@@ -105,13 +115,13 @@ class Alternating:
                 found = climb(target, theta[split:], self.max_iter, self.tol, own)
                 theta = np.concatenate([theta[:split], found.theta])
                 n_evaluations, settled = n_evaluations + found.n_evaluations, settled and found.converged
-            trace.append(value)
-            rounds.append(theta)
+            rounds.append(_Round(theta, value, settled))
+        kept = rounds[-1]
         if self.keep == "best":
-            scores = np.array([self._predicts(model, theta) for theta in rounds])
-            best = int(np.flatnonzero(scores >= scores.max() - _ALIKE)[-1])
-            theta, value = rounds[best], trace[best]
-        return Learned(theta, value, n_evaluations, settled, theta_names=tuple(model.theta_names), trace=tuple(trace))
+            scores = np.array([self._predicts(model, each.theta) for each in rounds])
+            kept = rounds[np.flatnonzero(scores >= scores.max() - _ALIKE)[-1]]
+        names, trace = tuple(model.theta_names), tuple(each.value for each in rounds)
+        return Learned(kept.theta, kept.value, n_evaluations, kept.settled, theta_names=names, trace=trace)
 
     def _select(self, model: Model, theta: np.ndarray) -> list[ActiveSet]:
         """The active rows at theta, of every part of the model."""

@@ -12,10 +12,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import OptimizeResult, minimize
 
 from .._progress import task, track
+from ..inference.settings import check_counts
 from ..priors import Normal, PriorLike
 from .coordinates import Coordinates, check_coordinates
 from .objective import Model
-from .results import Learned, check_counts
+from .results import Learned
 from .target import Target
 
 #: Step in theta for the curvature of the log posterior: wide enough for gradients that EP knows to 1e-4.

@@ -12,10 +12,11 @@ from scipy.linalg import LinAlgError
 from .._progress import quiet, task
 from ..calibration import Belief, calibrate
 from ..inference.ivm import IVM
+from ..inference.settings import check_counts
 from ..likelihoods import Gaussian
 from .evidence import Evidence
 from .objective import Model, set_aside
-from .results import Learned, check_counts
+from .results import Learned
 
 #: First step of the search in theta, a factor of two.
 _STEP = float(np.log(2.0))
@@ -136,11 +137,11 @@ class HeldOut:
                 active, interrupted = ivm.select(kernel, model.X, model.y, likelihood, model.n_latent, barred=judges)
                 if interrupted:
                     raise KeyboardInterrupt
-                beliefs = ivm.finish(active, model.y, likelihood).loo
+                ivm.settle(active, model.y, likelihood)
         except LinAlgError:
             return -np.inf
-        assert beliefs is not None
-        y, mean, variance = model.y[judges], beliefs[0][judges], beliefs[1][judges]
+        y, mean = model.y[judges], active.mean[judges]
+        variance = np.broadcast_to(active.variance[judges], mean.shape)
         if not isinstance(likelihood, Gaussian):
             factors = calibrate([Belief(np.zeros(len(y)), likelihood, mean, variance)], y, np.ones(len(y)))
             mean, variance = factors(mean, variance)

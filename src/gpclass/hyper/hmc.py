@@ -10,9 +10,10 @@ from joblib import Parallel, delayed
 from scipy.linalg import LinAlgError
 
 from .._progress import track
+from ..inference.settings import check_counts
 from ..priors import by_name
 from .objective import Model
-from .results import Learned, check_counts
+from .results import Learned
 from .sampler import Sampler, from_chains
 from .target import Target
 

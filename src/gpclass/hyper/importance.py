@@ -23,10 +23,11 @@ from scipy.special import gammaln, logsumexp
 from .. import linalg
 from .._progress import task
 from ..diagnostics import effective_weights, pareto_smoothed
+from ..inference.settings import check_counts
 from ..priors import ExponentialGamma, PriorLike, Relevance
 from . import literal_importance
 from .objective import Model
-from .results import ENOUGH, Learned, Samples, check_counts
+from .results import ENOUGH, Learned, Samples
 from .sampler import Sampler
 from .target import Target
 

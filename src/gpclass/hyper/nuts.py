@@ -12,8 +12,9 @@ from joblib import effective_n_jobs
 from scipy.linalg import LinAlgError
 
 from .._progress import task
+from ..inference.settings import check_counts
 from .objective import Model
-from .results import Learned, check_counts
+from .results import Learned
 from .sampler import Sampler, from_chains, scattered
 from .target import Target
 

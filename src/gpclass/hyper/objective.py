@@ -19,6 +19,20 @@ from ..parameters import POSITIVE
 from ..priors import LogPrior, PriorLike, lay_over
 
 
+def slopes(
+    function: Callable[[np.ndarray], Any], theta: np.ndarray, bounds: np.ndarray, step: float = 1e-3
+) -> np.ndarray:
+    """Slopes (p,) of a number, or (k, p) of k of them, by central differences; 0 where bounds leave no room."""
+    found = []
+    for j, (low, high) in enumerate(bounds):
+        ahead, behind = theta.copy(), theta.copy()
+        # Differences must not step outside the bounds that the search itself respects.
+        ahead[j], behind[j] = min(theta[j] + step, high), max(theta[j] - step, low)
+        room = ahead[j] - behind[j]
+        found.append((function(ahead) - function(behind)) / (room if room > 0.0 else 1.0))
+    return np.array(found, float).T
+
+
 def by_differences(
     function: Callable[[np.ndarray, Any], tuple[float, Any]],
     theta: np.ndarray,
@@ -28,15 +42,7 @@ def by_differences(
 ) -> tuple[float, np.ndarray, Any]:
     """Value, slope by central differences, and state, of a function (theta, init) -> (value, state)."""
     value, state = function(theta, init)
-    gradient = np.empty_like(theta)
-    low, high = bounds.T
-    for j in range(len(theta)):
-        ahead, behind = theta.copy(), theta.copy()
-        # Differences must not step outside the bounds that the search itself respects.
-        ahead[j] = min(theta[j] + step, high[j])
-        behind[j] = max(theta[j] - step, low[j])
-        gradient[j] = (function(ahead, state)[0] - function(behind, state)[0]) / (ahead[j] - behind[j])
-    return value, gradient, state
+    return value, slopes(lambda near: function(near, state)[0], theta, bounds, step), state
 
 
 def _by_label(y: np.ndarray) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,17 +81,6 @@ class Samples(NamedTuple):
         which, counts = np.unique(np.minimum(chosen, len(self.flat) - 1), return_counts=True)
         thetas, inverse = np.unique(self.flat[which], axis=0, return_inverse=True)  # a rejected move repeats its draw
         return thetas, np.bincount(inverse.ravel(), weights=counts / n)
-
-
-def check_counts(settings: Any, **least: int) -> None:
-    """Refuse settings that are no whole number of at least so many."""
-    for name, smallest in least.items():
-        value = getattr(settings, name)
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not (whole and value >= smallest):
-            raise ValueError(
-                f"{type(settings).__name__}: {name} must be a whole number of at least {smallest}, got {value!r}"
-            )
 
 
 class Learned(NamedTuple):

@@ -9,10 +9,11 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from ..diagnostics import effective_sample_size, split_r_hat
+from ..inference.settings import check_counts
 from ..priors import Normal, PriorLike
 from .evidence import Evidence, Fixed
 from .objective import Model
-from .results import Learned, Samples, check_counts
+from .results import Learned, Samples
 from .target import Evaluate, Target
 
 #: Chains count as mixed below this.

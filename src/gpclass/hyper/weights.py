@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from ..kernels import WeightedSum
-from .objective import Model
+from .objective import Model, slopes
 from .results import Learned
 
 #: Rows and draws from which shares are worked out.
 _ROWS, _DRAWS = 200, 200
-_STEP = 1e-3
 
 
 class ViewWeights(NamedTuple):
@@ -54,18 +52,7 @@ def view_weights(model: Model, learned: Learned) -> ViewWeights:
     mean = shares(learned.theta)
     if learned.covariance is None:
         return ViewWeights(kernel.names, mean, np.full(len(mean), np.nan))
-    slope = _slopes(shares, learned.theta, model.theta_bounds)
+    slope = slopes(shares, learned.theta, model.theta_bounds)
     # A parameter that nothing holds belongs to a view so small that it changes nothing.
     covariance = slope @ np.nan_to_num(learned.covariance) @ slope.T
     return ViewWeights(kernel.names, mean, np.sqrt(np.maximum(np.diag(covariance), 0.0)))
-
-
-def _slopes(function: Callable[[np.ndarray], np.ndarray], theta: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """The Jacobian by differences of small steps, within the bounds."""
-    columns = []
-    for j, (low, high) in enumerate(bounds):
-        ahead, behind = theta.copy(), theta.copy()
-        ahead[j], behind[j] = min(theta[j] + _STEP, high), max(theta[j] - _STEP, low)
-        room = ahead[j] - behind[j]
-        columns.append((function(ahead) - function(behind)) / (room if room > 0.0 else 1.0))
-    return np.stack(columns, axis=1)

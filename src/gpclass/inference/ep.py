@@ -28,6 +28,7 @@ from ..likelihoods import Likelihood
 from . import coupled_ep
 from .anderson import Anderson
 from .base import Fit, Info, Weights, check_prior, class_matrix, threads_suited_to_size
+from .settings import check_settings
 
 #: Site precisions stay above this fraction of the prior precision; a log-concave likelihood never asks for less.
 _FLOOR = 1e-10
@@ -87,8 +88,7 @@ class EP:
     needs: ClassVar = ()
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.damping <= 1.0:
-            raise ValueError(f"EP: damping must be above 0 and at most 1, got {self.damping!r}")
+        check_settings(self, max_iter=1)
         if self.coupling not in ("auto", "none", "full"):
             raise ValueError(f"EP: coupling must be 'auto', 'none' or 'full', got {self.coupling!r}")
 

@@ -23,6 +23,7 @@ from ..likelihoods import Likelihood, MultinomialProbit, Probit
 from .base import Fit, Info, Weights, check_prior, threads_suited_to_size
 from .coupling import Coupled
 from .ep import EP
+from .settings import check_settings
 from .vb import VB
 
 
@@ -76,10 +77,7 @@ class Gibbs:
     learner: ClassVar = VB()
 
     def __post_init__(self) -> None:
-        for name, least in (("n_draws", 4), ("burn_in", 0), ("thin", 1), ("n_chains", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(f"Gibbs: {name} must be a whole number of at least {least}, got {value!r}")
+        check_settings(self, n_draws=4, burn_in=0, thin=1, n_chains=1)
 
     @property
     def n_sweeps(self) -> int:

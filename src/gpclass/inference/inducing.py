@@ -21,6 +21,7 @@ import numpy as np
 from .. import linalg
 from ..kernels import Kernel, PerClass
 from .base import Info
+from .settings import check_setting
 
 #: Memory for the whitened covariances V of all rows with the inducing ones; beyond it each pass computes them again.
 CACHE_BYTES = 2 * 2**30
@@ -64,7 +65,8 @@ class Features:
     """v_n and D_n of all rows, block by block, kept where memory allows; ``prior`` is "dtc" or "fitc", ``dtype`` that
     of V."""
 
-    def __init__(self, kernel: Kernel, Z: np.ndarray, rows: Rows, prior: str = "fitc", dtype: Any = np.float64) -> None:
+    def __init__(self, kernel: Kernel, Z: np.ndarray, rows: Rows, prior: str = "fitc", dtype: str = "float64") -> None:
+        check_setting("dtype", dtype)
         if prior not in PRIORS:
             raise ValueError(f"prior must be one of {list(PRIORS)}, got {prior!r}")
         if isinstance(kernel, PerClass):

@@ -15,6 +15,7 @@ import numpy as np
 from ..likelihoods import Likelihood
 from .base import Fit, Info, require, threads_suited_to_size
 from .mode import Landscape
+from .settings import check_settings
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Laplace:
 
     needs: ClassVar = ("derivatives", "curvature")
     takes_weights: ClassVar = True
+
+    def __post_init__(self) -> None:
+        check_settings(self, max_iter=1)
 
     @threads_suited_to_size
     def __call__(

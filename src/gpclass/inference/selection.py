@@ -31,6 +31,7 @@ from .._numba import jit, over_rows
 from .._progress import task, track
 from ..likelihoods import Likelihood, MultinomialProbit
 from .active_set import ActiveSet
+from .settings import check_counts
 
 CRITERIA = ("entropy", "gain", "probability", "random")
 UPDATES = ("adf", "vb")
@@ -81,9 +82,7 @@ class Selector:
         for name, known in (("criterion", CRITERIA), ("update", UPDATES)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {list(known)}, got {getattr(self, name)!r}")
-        whole = isinstance(self.block_size, (int, np.integer)) and not isinstance(self.block_size, bool)
-        if not (whole and self.block_size >= 1):
-            raise ValueError(f"block_size must be a whole number >= 1, got {self.block_size!r}")
+        check_counts(self, block_size=1)
 
     def grow(
         self,

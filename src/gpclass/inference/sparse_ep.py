@@ -22,6 +22,7 @@ from ..likelihoods import Likelihood
 from .base import Info
 from .ep import Sites
 from .inducing import Block, Features, SparseFit, weighted_gram
+from .settings import check_settings
 
 #: Site precisions stay above this fraction of the prior precision.
 _FLOOR = 1e-10
@@ -45,6 +46,9 @@ class SparseEP:
     damping: float = 0.8
     tol: float = 0.05
     max_iter: int = 100
+
+    def __post_init__(self) -> None:
+        check_settings(self, max_iter=1)
 
     def __call__(
         self,

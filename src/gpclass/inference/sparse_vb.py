@@ -24,6 +24,7 @@ from .._progress import task
 from ..likelihoods import Likelihood
 from .base import Info, require
 from .inducing import Features, SparseFit, weighted_gram
+from .settings import check_settings
 
 #: Steps before the curvature is looked at.
 _FIRST_STEPS = 10
@@ -45,6 +46,9 @@ class SparseVB:
     max_iter: int = 500
 
     needs: ClassVar = ("augment",)
+
+    def __post_init__(self) -> None:
+        check_settings(self, max_iter=1)
 
     def __call__(
         self,

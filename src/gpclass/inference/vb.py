@@ -28,8 +28,8 @@ from .. import linalg
 from .._progress import track
 from ..likelihoods import Likelihood
 from .base import Fit, Info, Weights, require, threads_suited_to_size
-from .coupling import Coupled
 from .mode import Climb, Landscape, Point
+from .settings import check_settings
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class VB:
     takes_weights: ClassVar = True
 
     def __post_init__(self) -> None:
+        check_settings(self, max_iter=1)
         for name, known in (("objective", ("laplace", "bound")), ("solver", ("newton", "plain"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"VB: {name} must be one of {known}, got {getattr(self, name)!r}")
@@ -86,7 +87,8 @@ class VB:
             if self.objective == "laplace":
                 value = laplace.value
             if not gradient:
-                loo = _leave_one_out(hill, top, laplace.posterior)
+                mean, _ = hill.leave_one_out(top, laplace.posterior)
+                loo = mean, left_out_variance(hill)
         elif gradient:
             dK, dlikelihood = _bound_gradient(hill, top)
         return Fit(weights, bounds[-1], value, info, top.alpha, loo, dK, dlikelihood)
@@ -121,11 +123,10 @@ def _bound_gradient(hill: Landscape, top: Point) -> tuple[np.ndarray, np.ndarray
     return 0.5 * (np.einsum("ic,jc->cij", alpha, alpha) - precision), by_noise
 
 
-def _leave_one_out(hill: Landscape, top: Point, posterior: Coupled) -> tuple[np.ndarray, np.ndarray]:
-    """Means by linear response with the likelihood's own curvature, variances as VB has them."""
+def left_out_variance(hill: Landscape) -> np.ndarray:
+    """Variances (n, C) of every row without its label, as VB has them; the means go by linear response."""
     share = hill.likelihood.share_left_out(len(hill.y))
-    mean, _ = hill.leave_one_out(top, posterior)
     variance = np.diagonal(hill.Sigma, axis1=-2, axis2=-1)
-    variance = np.broadcast_to(np.atleast_2d(variance).T, mean.shape)
+    variance = np.broadcast_to(np.atleast_2d(variance).T, hill.shape)
     variance = np.maximum(variance, 1e-14 * variance.max())
-    return mean, 1.0 / (1.0 / variance - (share / hill.noise)[:, None])
+    return 1.0 / (1.0 / variance - (share / hill.noise)[:, None])

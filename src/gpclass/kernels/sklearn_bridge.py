@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,19 @@ def _product(kernel: Any) -> Kernel:
     for factor, other in ((left, right), (right, left)):
         if isinstance(factor, Constant):
             if "variance" in other.domains:  # one amplitude is enough
-                return factor.variance * other
+                return _merged(factor, other)
             return Scaled(other, factor.variance, bounds=factor.bounds, fixed=factor.fixed)
     return Product((left, right))
+
+
+def _merged(factor: Constant, other: Kernel) -> Kernel:
+    """``other`` with its own amplitude and the factor as one: their ranges multiplied, free if either is free."""
+    both = [factor.parameters["variance"], other.parameters["variance"]]
+    values = [float(p.value) for p in both]
+    ranges = [(value, value) if p.fixed else p.bounds for value, p in zip(values, both, strict=True)]
+    fixed = all(p.fixed for p in both)
+    bounds = {} if fixed else {"variance": tuple(np.prod(ranges, axis=0))}
+    return replace(other, variance=np.prod(values), bounds=bounds, fixed=fixed)  # type: ignore[call-arg]
 
 
 def _power(kernel: Any) -> Kernel:

@@ -42,17 +42,24 @@ def squared_distances(A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
     The product form loses digits where the distance is small against the norms; those entries are few.
     """
     same = B is None
-    centre = A.mean(axis=0)
-    A = A - centre
-    B = A if same else B - centre
-    norms_a, norms_b = np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B)
+    B = A if B is None else B
+    from_centre, near = _centred(A, B)
+    norms_a, norms_b = np.einsum("ij,ij->i", from_centre, from_centre), np.einsum("ij,ij->i", near, near)
     # |a|^2 + |b|^2 - 2 a'b as one product of widened matrices: one pass over the n x n result instead of three.
-    left = np.column_stack([-2.0 * A, norms_a, np.ones(len(A))])
-    right = np.column_stack([B, np.ones(len(B)), norms_b])
+    left = np.column_stack([-2.0 * from_centre, norms_a, np.ones(len(A))])
+    right = np.column_stack([near, np.ones(len(B)), norms_b])
     with _threads_for(A.shape[1]):
         squared = left @ right.T
     over_rows(_mend_close_pairs, len(A), float(len(B)), squared, A, B, norms_a, same)
     return squared
+
+
+def _centred(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both sets of rows from a point amid the second, those of the model: what one row is like must depend neither on
+    the rows that were asked about with it nor on a few that lie far away."""
+    centre = np.median(B[:: 1 + len(B) // 256], axis=0)
+    near = B - centre
+    return near if A is B else A - centre, near
 
 
 @jit_sums
@@ -87,9 +94,7 @@ def _scale_gradient(G: np.ndarray, slope: np.ndarray, A: np.ndarray, B: np.ndarr
     Squares are expanded, so each block of rows costs one product; blocks stay in the cache.
     """
     same = B is None
-    centre = A.mean(axis=0)
-    A = A - centre
-    B = A if same else B - centre
+    A, B = _centred(A, A if B is None else B)
     widened = np.column_stack([B, np.ones(len(B))])
     total = np.zeros(A.shape[1])
     column_sums = np.zeros(len(B))

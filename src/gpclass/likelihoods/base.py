@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
+from .._labels import as_places
 from ..parameters import Parameterised
 from ..special import gaussian_rule
 
@@ -152,4 +153,4 @@ class Likelihood(Parameterised):
 
 def signs(y: np.ndarray) -> np.ndarray:
     """-1, +1 for labels 0, 1, as a column."""
-    return (2.0 * np.asarray(y, dtype=float) - 1.0)[:, None]
+    return (2.0 * as_places(y, 2) - 1.0)[:, None]

@@ -11,6 +11,9 @@ from scipy.special import expit, log_expit, logsumexp
 from ..special import step_rule
 from .base import Likelihood, signs
 
+#: A latent value of smaller variance is as good as known; quadrature of so narrow a peak has no digits left.
+_KNOWN = 1e-10
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Logit(Likelihood):
@@ -29,6 +32,14 @@ class Logit(Likelihood):
         return d, lambda cotangent: cotangent * (1.0 - 2.0 * expit(f))
 
     def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        log_z, first, second = self.derivatives(y, mean)  # the limit of a latent value that is known
+        tilted = log_z, first, second[:, :, 0]
+        wide = var[:, 0] > _KNOWN
+        for limit, average in zip(tilted, self._averages(y[wide], mean[wide], var[wide]), strict=True):
+            limit[wide] = average
+        return tilted
+
+    def _averages(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         nodes, log_weights = step_rule(mean[:, 0], var[:, 0])
         log_terms = log_expit(signs(y) * nodes) + log_weights
         log_z = logsumexp(log_terms, axis=1)
