@@ -34,7 +34,7 @@ from gpclass import (
 from gpclass.inference import IVM
 from gpclass.kernels import RBF, Categorical, Linear, Matern, PerClass, View, WeightedSum
 from gpclass.likelihoods import MultinomialProbit
-from gpclass.persistence import ModelFileError, load, save
+from gpclass.persistence import ModelFileError, _calls, load, save
 
 X, y = load_iris(return_X_y=True)
 X, y = X[::3], y[::3]
@@ -261,3 +261,21 @@ def test_a_kill_while_saving_leaves_the_old_file(tmp_path, saved):
         assert process.stdout.readline() == b"saving\n"
         process.kill()
     assert path.read_bytes() == saved.read_bytes()
+
+
+def test_a_column_may_have_any_name(tmp_path):
+    import pandas as pd
+
+    from gpclass.tabular import TableModel
+
+    frame = pd.DataFrame({"__loader__": np.arange(30) % 7 * 1.5, "b": np.arange(30) % 4 * 0.5})
+    model = TableModel("y").fit(frame.assign(y=np.where(frame["__loader__"] > 4, "u", "v")))
+    again = load(save(model, tmp_path / "m.gpclass"))
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+
+
+def test_names_of_foreign_parts_are_cut():
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w") as parts:
+        parts.writestr("schema.json", json.dumps({"__loader__": "x" * 1000}))
+    assert _calls(content.getvalue()) == ["a " + "x" * 60]

@@ -25,7 +25,9 @@ class NumberPredictor(RegressorMixin):
         """y with mean 0 and variance 1."""
         y = np.asarray(y, dtype=float)
         self.target_mean_ = float(y.mean())
-        spread = float(y.std())
+        # Squares of the smallest numbers are zero: the scale is found in units of a power of two, which rounds nothing.
+        _, exponent = np.frexp(np.abs(y).max())
+        spread = float(np.ldexp(np.ldexp(y, -exponent).std(), exponent))
         self.target_scale_ = spread if spread > 1e-12 * abs(self.target_mean_) else 1.0
         return (y - self.target_mean_) / self.target_scale_
 

@@ -154,13 +154,14 @@ def _calls(content: bytes) -> list[str]:
     """Parts that are functions, or calls of one, whatever name they go by."""
     with zipfile.ZipFile(BytesIO(content)) as parts:
         schema = json.loads(parts.read("schema.json"))
-    return [f"a {kind}" for kind in sorted(_loaders(schema) - _PLAIN)]
+    return [f"a {kind[:60]}" for kind in sorted(_loaders(schema) - _PLAIN)]
 
 
 def _loaders(schema: Any) -> set[str]:
-    """How skops would make each of the parts."""
+    """How skops would make each of the parts. A key of the user's own has a part below it, and no name of a maker."""
     if isinstance(schema, dict):
-        own = {str(schema["__loader__"])} if "__loader__" in schema else set()
+        name = schema.get("__loader__")
+        own = {name} if isinstance(name, str) else set()
         return own.union(*(_loaders(part) for part in schema.values()))
     return set().union(*(_loaders(part) for part in schema)) if isinstance(schema, list) else set()
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
+import gpclass.tabular.card as card_module
 from gpclass.tabular import TableModel
 from gpclass.tabular import model as model_module
 from gpclass.tabular.card import card
@@ -92,3 +94,57 @@ def test_cards_of_other_kinds():
     assert "few of them known" in card(TableModel("species", unlabelled="").fit(few.drop(columns=["colour", "weight"])))
     words = pd.DataFrame({"a": ["x", "y"] * 10, "b": (["u"] * 7 + ["v"] * 3) * 2, "t": ["p", "q"] * 9 + ["q", "p"]})
     assert "A map" not in card(TableModel("t").fit(words))
+
+
+def test_ids_and_labels_are_shown_in_full():
+    frame = flowers(40).assign(plant=[20230100012 + 7 * i for i in range(40)])
+    frame["species"] = np.where(frame["species"] == "rose", 123456789012, 123456789013)
+    page = card(TableModel("species").fit(frame.rename(columns={"plant": "plant_id"})))
+    assert "202301000" in page
+    assert "2.02301e+10" not in page
+    assert "<td>123456789013" in page
+
+
+def test_settings_are_shown_though_they_are_zero_or_arrays():
+    frame = flowers(60)[["size", "species"]]
+    frame["species"] = np.where(frame["species"] == "rose", 1, 2)
+    frame.loc[::3, "species"] = 0
+    page = card(TableModel("species", unlabelled=0).fit(frame))
+    assert "<td>unlabelled" in page
+    assert "<td>random_state" in page
+    assert "<td>regress" not in page
+
+
+@pytest.mark.parametrize("kind", ["labels", "one column", "numbers", "ordered"])
+def test_pictures_show_no_rows_where_none_are_wanted(kind, monkeypatch):
+    frame, drawn = flowers(40), []
+    picture = card_module.pages.picture
+
+    def kept(draw, description, *what):
+        figure = Figure()
+        draw(figure, *what)
+        drawn.extend(figure.axes)
+        return picture(b"", description)
+
+    monkeypatch.setattr(card_module, "_picture", kept)
+    frame["grade"] = np.array(["low", "mid", "high"])[np.digitize(frame["size"], [4, 6])]
+    model = {
+        "labels": lambda: TableModel("species", drop=["grade"]).fit(frame),
+        "one column": lambda: TableModel("species", drop=["grade", "weight"]).fit(frame),
+        "numbers": lambda: TableModel("size", regress=True).fit(frame),
+        "ordered": lambda: TableModel("grade", order=["low", "mid", "high"]).fit(frame),
+    }[kind]()
+
+    def points():
+        """Markers, dots and strokes: at most a few bins of a reliability diagram are left without rows."""
+        dots = [len(own.get_offsets()) for ax in drawn for own in ax.collections if len(own.get_offsets()) > 1]
+        marks = [len(own.get_xdata()) for ax in drawn for own in ax.lines if own.get_marker() not in ("None", "", None)]
+        return sum(dots) + sum(marks)
+
+    page = card_module.card(model)
+    with_rows = points()
+    drawn.clear()
+    page = card_module.card(model, rows=False)
+    assert with_rows >= 40
+    assert points() <= 12
+    assert "rows of the table" not in page

@@ -143,3 +143,8 @@ def test_numbers_with_more_to_them_that_are_left_out_say_why():
     assert kind([f"{i}.5 mg" for i in range(60)]).why == (
         "text with 60 different values in 60 rows; write '0.5 mg' as a number if it is one"
     )
+
+
+def test_numbers_are_held_to_the_bound_of_the_estimators():
+    with pytest.raises(TableError, match=r"row 2, column 'x': expected a smaller number, got '1e120'"):
+        kind(["1", "1e120", "2"])

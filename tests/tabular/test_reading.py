@@ -159,3 +159,13 @@ def test_frames_of_others_and_what_is_none(frame):
     assert from_frame(pd.DataFrame({"site": [1.0, 2.0, None]})).columns["site"] == ["1", "2", None]
     with pytest.raises(TableError, match="expected a data frame with names of columns, got ndarray"):
         from_frame(frame.to_numpy())
+
+
+def test_names_in_quotes_may_have_several_lines(tmp_path):
+    table = read_table(written(tmp_path, '"a\n, in mm";"b, c"\n1;2\n3;4\n'))
+    assert table.columns == {"a\n, in mm": ["1", "3"], "b, c": ["2", "4"]}
+    assert list(read_table(written(tmp_path, '5" pipe;b\n1;"x;y"\n')).columns) == ['5" pipe', "b"]
+
+
+def test_a_cell_may_be_long(tmp_path):
+    assert read_table(written(tmp_path, f"a,b\n1,{'x' * 200_000}\n")).columns["b"] == ["x" * 200_000]

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from . import experiments, models
+from ._console import take_any_sign
 
 app = typer.Typer(
     help="Gaussian-process classification of tables, with probabilities you can trust.",
@@ -35,6 +36,7 @@ def _commands(
     ] = False,
 ) -> None:
     """Gaussian-process classification of tables, with probabilities you can trust."""
+    take_any_sign()
 
 
 for _panel, _those in (

@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from io import TextIOWrapper
+from typing import IO, Any
 
 import typer
 from rich.console import Console
@@ -18,8 +19,50 @@ from rich.text import Text
 
 from .._json import plain
 
-out = Console()
-err = Console(stderr=True)
+
+class _Speaker(Console):
+    """A console that falls silent when its reader leaves: a fit goes on, and its model is saved."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        _let_go(self.file)
+
+
+out = _Speaker()
+err = _Speaker(stderr=True)
+
+
+def _let_go(stream: IO[str]) -> None:
+    """What is still to be written goes nowhere, so that Python does not fail with it at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def take_any_sign() -> None:
+    """Standard output that holds few letters shows another for those it does not: a name is no reason to fail."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
+
+
+def put(text: str) -> None:
+    """Text for other programs on standard output, as it is or not at all; that no one reads it is no mistake."""
+    if sys.stdout is None:
+        return
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except UnicodeEncodeError as error:
+        raise fail(
+            f"expected a standard output that holds {text[error.start]!r}, and its encoding is {error.encoding}; "
+            "--out writes a file in UTF-8"
+        ) from None
+    except BrokenPipeError:
+        _let_go(sys.stdout)
+    except OSError as error:
+        _let_go(sys.stdout)
+        raise fail(f"standard output: {error.strerror}") from None
 
 
 def fail(message: str, code: int = 1) -> typer.Exit:
@@ -46,7 +89,7 @@ def tell(notes: Iterable[str]) -> None:
 
 def as_json(content: Any) -> None:
     """For scripts: one JSON object on standard output; what is no finite number is null there."""
-    sys.stdout.write(json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
+    put(json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
 
 
 @contextmanager

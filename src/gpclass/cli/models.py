@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-import sys
+import shlex
+import tempfile
 from collections.abc import Mapping, Sequence
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -16,7 +17,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ._bar import FitStatus, StepsStatus
-from ._console import as_json, count, fail, one_line_errors, out, say, tell
+from ._console import as_json, count, fail, one_line_errors, out, put, say, tell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,17 +110,23 @@ def fit(
             category=category or (),
             engine=engine,
         ).fit(table, callback=FitStatus())
-        written = None if save is None else save_model(model, save)
         tell(model.notes_)
+        if not json:
+            _show_model(model)
+        written = None
+        try:
+            written = None if save is None else save_model(model, save)
+        finally:  # what was learned is told though it could not be saved
+            if json:
+                as_json(_summary(model) | {"saved": None if written is None else str(written)})
         if json:
-            as_json(_summary(model) | {"saved": None if written is None else str(written)})
             return
-        _show_model(model)
         if written is None:
             say("not saved; to keep the model say --save model.gpclass")
         else:
             size = written.stat().st_size / 1e6
-            say(f"saved as {written} ({size:.1f} MB); next: gpclass predict {written} NEW.csv --out predictions.csv")
+            name = shlex.quote(str(written))
+            say(f"saved as {written} ({size:.1f} MB); next: gpclass predict {name} NEW.csv --out predictions.csv")
 
 
 def predict(
@@ -156,7 +163,7 @@ def predict(
             as_json({"predictions": {**columns, **predictions}, "notes": notes})
             return
         if save is None:
-            sys.stdout.write(_csv({**columns, **_as_cells(predictions)}))
+            put(_csv({**columns, **_as_cells(predictions)}))
             return
         _write_table(save, columns, predictions)
         far = list(predictions["far"]).count("yes")
@@ -287,7 +294,7 @@ def _view_columns(path: Path) -> dict[str, list[str]]:
 
     example = "expected lines such as shape = ['fou_*', 'mor_*']"
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise fail(f"{path} is no TOML ({error}); {example}") from None
     given = content.get("views", content)
@@ -306,12 +313,21 @@ def _check_place(path: Path | None, *inputs: Path | None) -> None:
     """Better to know now than after minutes that a file cannot be written, or would take the place of what is read."""
     if path is None:
         return
-    if path.is_dir():
-        raise fail(f"expected the name of a file to write, and {path} is a folder", 2)
-    if not path.absolute().parent.is_dir():
-        raise fail(f"expected a folder for {path}, and {path.parent} is not there", 2)
-    if any(own is not None and own.resolve() == path.resolve() for own in inputs):
-        raise fail(f"expected another file to write than {path}, which is read", 2)
+    try:
+        home = path.resolve()
+        if path.is_dir():
+            raise fail(f"expected the name of a file to write, and {path} is a folder", 2)
+        if not home.parent.is_dir():
+            raise fail(f"expected a folder for {path}, and {home.parent} is not there", 2)
+        if any(own is not None and own.resolve() == home for own in inputs):
+            raise fail(f"expected another file to write than {path}, which is read", 2)
+        if not path.exists() or path.is_file():  # beside a device or a pipe nothing is written
+            tempfile.TemporaryFile(dir=home.parent).close()
+    except typer.Exit:  # which is a RuntimeError
+        raise
+    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError before Python 3.13
+        reason = getattr(error, "strerror", None) or "a loop of links"
+        raise fail(f"expected a file that can be written, and {path} is none: {reason}", 2) from None
 
 
 def _loaded(path: Path) -> TableModel:
@@ -337,7 +353,7 @@ def _write_table(path: Path, columns: dict[str, Sequence[Any]], predictions: Map
     """Parquet where the name says so, else CSV."""
     from .._files import write_whole
 
-    if path.suffix != ".parquet":
+    if path.suffix.lower() != ".parquet":
         write_whole(path, _csv({**columns, **_as_cells(predictions)}))
         return
     import pandas as pd

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from html import escape
 from io import BytesIO
 from typing import Any
@@ -20,6 +20,7 @@ from ..plotting import (
     ReliabilityDisplay,
     ViewWeightsDisplay,
 )
+from ..plotting._canvas import class_colours, legend, shortened
 from .columns import numbers
 from .explaining import explain
 from .judging import without_strangers
@@ -36,10 +37,10 @@ def card(model: TableModel, name: str = "model", *, rows: bool = True) -> str:
     told = explain(model)
     parts = [
         _head(model, name),
-        _scores(model),
+        _scores(model, rows),
         _data(model),
         _influence(model, told),
-        _map(model, told),
+        _map(model, told, rows),
         _rows("Most informative rows", _why_informative(model), model, told["informative_rows"] if rows else []),
         _rows("Most surprising rows", _why_surprising(model), model, told["surprising_rows"] if rows else []),
         _settings(model),
@@ -71,7 +72,7 @@ def _head(model: TableModel, name: str) -> str:
     )
 
 
-def _scores(model: TableModel) -> str:
+def _scores(model: TableModel, with_rows: bool) -> str:
     rows = [
         [escape(name), f"<b>{escape(value)}</b>", escape(remark)] for name, value, remark in in_words(model.scores_)
     ]
@@ -85,7 +86,8 @@ def _scores(model: TableModel) -> str:
         pages.table("Scores", ["", "", ""], rows),
     ]
     if model.task_ == "numbers":
-        inside.append(_picture(_draw_numbers, "Numbers against their predictions", model))
+        if with_rows:
+            inside.append(_picture(_draw_numbers, "Numbers against their predictions", model))
     else:
         inside.append(_picture(_draw_reliability, "Reliability diagram", model))
         inside.append(_confusion(model))
@@ -158,7 +160,7 @@ def _influence(model: TableModel, told: dict[str, Any]) -> str:
     return _section("What it goes by", *inside)
 
 
-def _map(model: TableModel, told: dict[str, Any]) -> str:
+def _map(model: TableModel, told: dict[str, Any], with_rows: bool) -> str:
     kinds = {own.name: own.kind for own in model.schema_.used}
     numeric = [own["column"] for own in told["columns"] if kinds[own["column"]] == "number"]
     if not numeric:
@@ -166,14 +168,17 @@ def _map(model: TableModel, told: dict[str, Any]) -> str:
     if model.task_ == "numbers" or len(numeric) < 2:
         said = f"The prediction along {numeric[0]}, other columns at their medians or most frequent values."
         return _section(
-            "The most influential column of numbers", _paragraph(said), _picture(_draw_along, said, model, numeric[0])
+            "The most influential column of numbers",
+            _paragraph(said),
+            _picture(_draw_along, said, model, numeric[0], with_rows),
         )
     said = (
         f"Class probabilities over {numeric[0]} and {numeric[1]}, the two most influential columns of numbers, other "
-        "columns at their medians or most frequent values. Dots are rows of the table."
+        "columns at their medians or most frequent values."
     )
-    inside = [_paragraph(said), _picture(_draw_map, said, model, (numeric[0], numeric[1]))]
-    if model.task_ == "ordered labels":
+    said += " Dots are rows of the table." if with_rows else ""
+    inside = [_paragraph(said), _picture(_draw_map, said, model, (numeric[0], numeric[1]), with_rows)]
+    if model.task_ == "ordered labels" and with_rows:
         inside.append(_paragraph("The latent function at rows of the table, and the cut points between labels."))
         inside.append(_picture(_draw_thresholds, "The latent function and its cut points", model, numeric[0]))
     return _section("A map of the probabilities", *inside)
@@ -198,13 +203,15 @@ def _rows(title: str, why: str, model: TableModel, rows: Sequence[dict[str, Any]
         return ""
     about = [name for name in rows[0] if name not in ("place", "unit", "cells")]
     ids = [own.name for own in model.schema_.columns if own.kind == "id"]
+    of_numbers = {own.name for own in model.schema_.used if own.kind == "number"}
+    of_numbers |= {model.target} if model.task_ == "numbers" else set()
     shown = [model.target, *ids, *[own.name for own in model.schema_.used]][:12]
     heads = [rows[0]["unit"], *[name.replace("_", " ") for name in about], *shown]
     body = [
         [
             escape(str(row["place"])),
             *[f"{row[name]:.3g}" if isinstance(row[name], float) else escape(str(row[name])) for name in about],
-            *[escape(_brief(row["cells"].get(name) or "")) for name in shown],
+            *[escape((_brief if name in of_numbers else _short_cell)(row["cells"].get(name) or "")) for name in shown],
         ]
         for row in rows
     ]
@@ -212,7 +219,11 @@ def _rows(title: str, why: str, model: TableModel, rows: Sequence[dict[str, Any]
 
 
 def _settings(model: TableModel) -> str:
-    settings = {name: value for name, value in model.get_params().items() if value not in (None, (), [], False)}
+    settings = {
+        name: value
+        for name, value in model.get_params().items()
+        if value is not None and value is not False and not (isinstance(value, Sized) and len(value) == 0)
+    }
     rows = [[escape(name), escape(str(value))] for name, value in settings.items()]
     rows += [
         ["estimator", f"<code>{escape(repr(model.estimator_))}</code>"],
@@ -280,16 +291,20 @@ def _draw_views(figure: Any, model: TableModel) -> None:
     ViewWeightsDisplay.from_estimator(model.estimator_, ax=figure.subplots())
 
 
-def _draw_map(figure: Any, model: TableModel, columns: tuple[str, str]) -> None:
-    frame, labels = _seen(model)
+def _draw_map(figure: Any, model: TableModel, columns: tuple[str, str], with_rows: bool) -> None:
+    frame, labels = _seen(model, with_rows)
     ax = figure.subplots()
     with without_strangers():
         ProbabilityMapDisplay.from_estimator(model.estimator_, frame, labels, features=columns, resolution=80, ax=ax)
+    if not with_rows:  # which would have named the colours
+        for colour, label in zip(class_colours(len(model.labels)), model.labels, strict=True):
+            ax.scatter([], [], color=[colour], label=shortened(label))
+        legend(ax)
     ax.set(xlabel=columns[0], ylabel=columns[1])
 
 
-def _draw_along(figure: Any, model: TableModel, column: str) -> None:
-    frame, labels = _seen(model)
+def _draw_along(figure: Any, model: TableModel, column: str, with_rows: bool) -> None:
+    frame, labels = _seen(model, with_rows)
     display = LatentDisplay.from_estimator(model.estimator_, frame, labels, feature=column, ax=figure.subplots())
     if model.task_ == "numbers":
         display.ax_.set_ylabel(model.target)
@@ -300,11 +315,13 @@ def _draw_thresholds(figure: Any, model: TableModel, column: str) -> None:
     OrdinalThresholdDisplay.from_estimator(model.estimator_, frame, labels, feature=column, ax=figure.subplots())
 
 
-def _seen(model: TableModel) -> tuple[Any, Any]:
-    """Rows of the table as the estimator took them, and their targets."""
+def _seen(model: TableModel, with_targets: bool = True) -> tuple[Any, Any]:
+    """Rows of the table as the estimator took them, and their targets, without which pictures do not draw them."""
     cells = model.sample_.columns[model.target]
     table = model.sample_.take([i for i, cell in enumerate(cells) if cell is not None])
     frame, _ = model.frame(table)
+    if not with_targets:
+        return frame, None
     if model.task_ == "numbers":
         return frame, numbers(table, model.target)
     return frame, model.classes_[model._positions(table)]
@@ -320,7 +337,11 @@ def _brief(cell: str) -> str:
     try:
         return f"{float(cell):.6g}" if len(cell) > 8 else cell
     except ValueError:
-        return _short(cell, 40)
+        return _short_cell(cell)
+
+
+def _short_cell(cell: str) -> str:
+    return _short(cell, 40)
 
 
 def _short(name: str, most: int = 28) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._estimator import LARGEST
 from .reading import DASHES, Table, TableError, listed
 
 #: A column of which at least this share are numbers is one of numbers, and text in it is a mistake.
@@ -19,8 +20,6 @@ _MOSTLY_NUMBERS = 0.5
 #: name of the column says so, fewer will do.
 _MANY_VALUES, _ROWS_OF_EACH = 50, 5
 _MANY_IDS = 20
-#: Squares of larger numbers are none.
-_LARGEST = 1e150
 #: The row of a pixel is no id: short words count where they are the whole name.
 _NAMES_OF_IDS = re.compile(r"(.*[_\s.-])?(id|ids|uuid|guid|rownum)|index|row|no|nr|key", re.IGNORECASE)
 #: 35%, 1 000, 8,600.0 or 86.0 mg
@@ -100,8 +99,9 @@ class Schema:
             raise TableError(f"expected a column to learn from in {table.path}, and there is none: {reasons}")
         return cls(tuple(found))
 
-    def frame(self, table: Table) -> tuple[Any, list[str]]:
-        """The columns used as a data frame, NaN and None where cells are missing; and what a reader should know."""
+    def frame(self, table: Table, filled: bool = True) -> tuple[Any, list[str]]:
+        """The columns used as a data frame, NaN and None where cells are missing; and what a reader should know:
+        ``filled`` says whether gaps will be filled by medians, whatever other columns hold."""
         import pandas as pd
 
         absent = [column.name for column in self.used if column.name not in table.columns]
@@ -127,9 +127,9 @@ class Schema:
                     place = table.where(column.name, strange[0])
                     notes.append(f"{place}: {cells[strange[0]]!r} was not there in training{more}")
             if n_gaps and not column.gaps:
-                filled = f", filled by {column.median:g}" if column.kind == "number" else ""
+                by = f", filled by {column.median:g}" if filled and column.kind == "number" else ""
                 gaps = "a gap" if n_gaps == 1 else f"{n_gaps} gaps"
-                notes.append(f"{table.path}, column {column.name!r}: {gaps}{filled}; training had none")
+                notes.append(f"{table.path}, column {column.name!r}: {gaps}{by}; training had none")
         return pd.DataFrame(made), notes
 
 
@@ -141,7 +141,7 @@ def numbers(table: Table, name: str) -> np.ndarray:
         value = table.parse(cell)  # type: ignore[arg-type]
         known[cell] = np.inf if value is None else value
     values = np.array([known[cell] for cell in cells], dtype=float)
-    wrong = np.flatnonzero(np.abs(values) > _LARGEST)
+    wrong = np.flatnonzero(np.abs(values) > LARGEST)
     if len(wrong):
         kind = "a smaller number" if table.parse(cells[wrong[0]] or "") is not None else "a number"
         raise TableError(f"{table.where(name, wrong[0])}: expected {kind}, got {cells[wrong[0]]!r}")

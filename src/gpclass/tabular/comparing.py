@@ -22,7 +22,7 @@ from .columns import Schema
 from .filling import FillGaps
 from .model import EXACT_ROWS
 from .reading import Table, TableError
-from .targets import mark_gaps, read_target, with_target
+from .targets import mark_gaps, one_spelling, read_target, with_target
 
 
 def compare_on_table(
@@ -37,7 +37,7 @@ def compare_on_table(
 ) -> tuple[Comparison, list[str]]:
     """Held-out scores of gpclass and of four usual classifiers, each with its gaps filled within the folds."""
     notes = list(table.notes)
-    table = with_target(mark_gaps(table, target), target, notes)
+    table = one_spelling(with_target(mark_gaps(table, target), target, notes), target)
     y = read_target(table, target, "labels")
     schema = Schema.learn(table, without=[target], drop=drop, keep=keep, category=category)
     notes += [

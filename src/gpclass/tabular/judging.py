@@ -85,9 +85,8 @@ def hidden(estimator: Any, X: Any, y: np.ndarray, classes: Any, seed: int, callb
     labels = _places(y[known], classes)
     fewest = int(np.bincount(labels).min())
     if fewest < 2:
-        raise TableError(
-            f"expected at least two rows of every label, got {fewest} of {classes[np.bincount(labels).argmin()]!r}"
-        )
+        rare = np.asarray(classes).tolist()[np.bincount(labels).argmin()]
+        raise TableError(f"expected at least two rows of every label, got {fewest} of {rare!r}")
     proba = np.empty((len(known), len(classes)))
     folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=seed)
     for _, test in folds.split(known, labels):

@@ -22,7 +22,7 @@ from . import rows as notable
 from .columns import Schema, numbers
 from .filling import FillGaps
 from .judging import Judged, fitted, held_out, hidden, left_out, without_strangers
-from .reading import Table, TableError, as_text, from_frame, listed
+from .reading import Table, TableError, from_frame, label_text, listed
 from .scoring import label_scores, log_losses, number_scores
 from .targets import (
     few_rows_note,
@@ -30,6 +30,7 @@ from .targets import (
     given_labels,
     label_notes,
     mark_gaps,
+    one_spelling,
     read_target,
     read_weights,
     with_target,
@@ -124,17 +125,18 @@ class TableModel(BaseEstimator):
         start = time.perf_counter()
         with untouched_on_failure(self):
             given, table = table, _as_table(table)
+            self._settle_collections()
             self.task_ = find_task(self.order, self.regress, self.unlabelled)
             self._check_settings()
             table = mark_gaps(table, self.target, self.order or (), self.unlabelled)
             self.notes_ = list(table.notes)
             if self.task_ != "few labels":
                 table = with_target(table, self.target, self.notes_)
+            if self.task_ != "numbers":
+                table = one_spelling(table, self.target, self.order or ())
             labels = given_labels(given, self.target)
             target = read_target(table, self.target, self.task_, self.order, self.unlabelled, labels)
             counts = None if self.weights is None else read_weights(table, self.weights, self.target, self.notes_)
-            heard = [label is not None for label in target.tolist()] if counts is None else counts > 0
-            self._n_learned = int(np.sum(heard))
             raw = self._learn_columns(table)
             judged = self._learn(raw, target, counts, callback)
             self._keep_scores(judged, counts)
@@ -150,6 +152,13 @@ class TableModel(BaseEstimator):
                 **{name: version(name) for name in ("gpclass", "scikit-learn", "numpy", "scipy", "numba")},
             }
         return self
+
+    def _settle_collections(self) -> None:
+        """As lists, which are true where they hold something, and which files hold."""
+        for name in ("order", "drop", "keep", "category"):
+            setattr(self, name, _as_list(getattr(self, name)))
+        if self.views is not None:
+            self.views = {name: _as_list(patterns) for name, patterns in self.views.items()}
 
     def _check_settings(self) -> None:
         task, engine = self.task_, self.engine
@@ -267,8 +276,6 @@ class TableModel(BaseEstimator):
 
     def _keep_scores(self, judged: Judged, weights: np.ndarray | None) -> None:
         self.how_, rows, scored = judged
-        if "proba" in scored:
-            scored = {**scored, "proba": self._floored(scored["proba"])}
         self.scores_ = self._scores_of(scored, None if weights is None else weights[rows])
         some = notable.spread(len(rows), KEPT_SCORES)
         self.scored_ = {name: values[some] for name, values in scored.items()}
@@ -308,7 +315,7 @@ class TableModel(BaseEstimator):
     @property
     def labels(self) -> list[str]:
         """The classes as text."""
-        return [str(as_text(label)) for label in self.classes_.tolist()] if self.task_ != "numbers" else []
+        return [str(label_text(label)) for label in self.classes_.tolist()] if self.task_ != "numbers" else []
 
     def label_counts(self) -> str:
         """How many rows have each label, for people."""
@@ -320,7 +327,7 @@ class TableModel(BaseEstimator):
         """The rows as the estimator takes them, and what a reader should know of them."""
         check_is_fitted(self, "estimator_")
         table = _as_table(table)
-        raw, notes = self.schema_.frame(table)
+        raw, notes = self.schema_.frame(table, filled=self.filler_.views is None)
         return self.filler_.transform(raw), [*table.notes, *notes]
 
     def _frame_with_warnings(self, table: Any) -> Any:
@@ -357,39 +364,33 @@ class TableModel(BaseEstimator):
                 return {
                     "prediction": mean,
                     "sd": sd,
-                    "sd_removable": np.sqrt(sd**2 - noise**2),
+                    "sd_removable": sd * np.sqrt(1.0 - (noise / sd) ** 2),
                     "sd_lasting": noise,
                 } | far
-            raw = self.estimator_.predict_proba(frame)
-            split = entropy_split(self.estimator_, frame, proba=raw)
-        proba = self._floored(raw)
-        # What the floor adds is removable: it is there since so few rows were seen, and goes as they become more. It
-        # lowers no entropy, but for rounding.
-        entropy = -np.sum(proba * np.log(proba), axis=1)
-        lasting = np.minimum(split.lasting, entropy)
+            proba = self.estimator_.predict_proba(frame)
+            split = entropy_split(self.estimator_, frame, proba=proba)
         return {
             "prediction": self.classes_[proba.argmax(axis=1)],
             **{f"p_{label}": proba[:, k] for k, label in enumerate(self.labels)},
-            "entropy": entropy,
-            "entropy_removable": entropy - lasting,
-            "entropy_lasting": lasting,
+            "entropy": split.total,
+            "entropy_removable": split.removable,
+            "entropy_lasting": split.lasting,
         } | far
 
     def _proba(self, frame: Any) -> np.ndarray:
         with without_strangers():
-            return self._floored(self.estimator_.predict_proba(frame))
-
-    def _floored(self, proba: np.ndarray) -> np.ndarray:
-        """Laplace's rule of succession: of n rows learned from, none was a complete surprise; the next one may be."""
-        share = 1.0 / (self._n_learned + 2.0)
-        return (1.0 - share) * proba + share / proba.shape[1]
+            return self.estimator_.predict_proba(frame)
 
     def evaluate(self, table: Any) -> tuple[dict[str, Any], dict[str, np.ndarray], list[str]]:
-        """Scores on rows whose labels are known, the predictions behind them, and what a reader should know."""
+        """Scores on rows whose labels are known, the predictions behind them, and what a reader should know. Rows count
+        as often as the column of weights says, where the model has one and the table too."""
         check_is_fitted(self, "estimator_")
         notes: list[str] = []
         table = mark_gaps(_as_table(table), self.target, self.labels, self.unlabelled)
         table = with_target(table, self.target, notes)
+        if self.task_ != "numbers":
+            table = one_spelling(table, self.target, self.labels)
+        table, weights = self._weighted(table, notes)
         frame, more = self.frame(table)
         if self.task_ == "numbers":
             with without_strangers():
@@ -397,7 +398,19 @@ class TableModel(BaseEstimator):
             predicted = {"y": numbers(table, self.target), "mean": mean, "sd": sd}
         else:
             predicted = {"labels": self._positions(table), "proba": self._proba(frame)}
-        return self._scores_of(predicted), predicted, notes + more
+        return self._scores_of(predicted, weights), predicted, notes + more
+
+    def _weighted(self, table: Table, notes: list[str]) -> tuple[Table, np.ndarray | None]:
+        """The rows that count, and how often."""
+        if self.weights is None:
+            return table, None
+        if self.weights not in table.columns:
+            notes.append(f"{table.path} has no column {self.weights!r} of weights: every row counts once")
+            return table, None
+        weights = read_weights(table, self.weights, self.target, [])
+        notes.append(f"rows count as often as column {self.weights!r} says")
+        rows = np.flatnonzero(weights > 0)
+        return replace(table.take(rows.tolist()), notes=table.notes), weights[rows]
 
     def _scores_of(self, scored: dict[str, np.ndarray], weights: np.ndarray | None = None) -> dict[str, Any]:
         if self.task_ == "numbers":
@@ -413,6 +426,15 @@ class TableModel(BaseEstimator):
                 known = listed(self.labels)
                 raise TableError(f"{table.where(self.target, row)}: expected one of {known}, got {cell!r}")
         return np.array([places[str(cell)] for cell in cells])
+
+
+def _as_list(given: Any) -> Any:
+    """A collection as a list, where it is neither that nor a tuple; one word is a collection of one."""
+    if given is None or isinstance(given, (list, tuple)):
+        return given
+    if isinstance(given, str):
+        return [given]
+    return given.tolist() if hasattr(given, "tolist") else list(given)
 
 
 def _as_table(given: Any) -> Table:

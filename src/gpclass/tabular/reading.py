@@ -21,6 +21,9 @@ DASHES = frozenset({"-", "--"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WITH_POINT, _WITH_COMMA = re.compile(r"[+-]?\d*\.\d+", re.ASCII), re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}", re.ASCII)
+#: Quotes count where a cell begins; between them a line may end.
+_QUOTED = re.compile(r'(?:(?<=[,;\t|])|^) *"(?:[^"]|"")*"')
+_FIRST_LINE = re.compile(rf"(?:{_QUOTED.pattern}|[^\n])*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 #: How other kinds of files begin.
 _OTHERS = {
@@ -49,6 +52,10 @@ class Table:
     decimal_comma: bool = False
     #: what a reader should know
     notes: list[str] = field(default_factory=list)
+    #: whether text was told apart from missing values, as data frames do
+    typed: bool = False
+    #: words that stood where a cell is None, by column and row; a target may have them as labels
+    words: dict[str, dict[int, str]] | None = None
 
     def __len__(self) -> int:
         return len(self.places)
@@ -71,7 +78,7 @@ class Table:
 
     def take(self, rows: list[int]) -> Table:
         cells = {name: [column[i] for i in rows] for name, column in self.columns.items()}
-        return Table(self.path, cells, [self.places[i] for i in rows], self.unit, self.decimal_comma)
+        return Table(self.path, cells, [self.places[i] for i in rows], self.unit, self.decimal_comma, typed=self.typed)
 
 
 def closest(name: str, names: list[str]) -> str:
@@ -137,10 +144,10 @@ def _parsed(path: Path, text: str) -> Table:
         if len(row) != len(names):
             raise TableError(f"{path}, line {line}: expected {len(names)} cells, as the first line has, got {len(row)}")
         places.append(line)
-        cells.append([None if cell.lower() in MISSING else cell for cell in row])
+        cells.append(row)
     if not cells:
         raise TableError(f"expected rows below the names of columns in {path}, and there are none")
-    columns = {name: list(column) for name, column in zip(names, zip(*cells, strict=True), strict=True)}
+    columns, words = _without_gaps(dict(zip(names, zip(*cells, strict=True), strict=True)))
     for name in [name for name in names if name.startswith(_UNNAMED)]:
         if {*columns.pop(name)} - {None, *DASHES} and name != first:
             raise TableError(f"{path}, line 1: expected a name for every column, got none for {name[len(_UNNAMED) :]}")
@@ -151,8 +158,22 @@ def _parsed(path: Path, text: str) -> Table:
         notes.append(f"{path}: the first column has no name and is taken for row names")
     if not columns:
         raise TableError(f"{path}, line 1: expected names of columns, got none")
-    table = Table(str(path), columns, places, notes=notes)
+    table = Table(str(path), columns, places, notes=notes, words=words)
     return replace(table, decimal_comma=_has_decimal_comma(table)) if delimiter == ";" else table
+
+
+def _without_gaps(columns: dict[str, Any]) -> tuple[dict[str, list[str | None]], dict[str, dict[int, str]]]:
+    """Columns of text with None for what stands for a missing cell, and the words that stood there."""
+    found = {name: [None if cell.lower() in MISSING else cell for cell in cells] for name, cells in columns.items()}
+    words = {
+        name: {i: cells[i] for i, cell in enumerate(found[name]) if cell is None} for name, cells in columns.items()
+    }
+    return found, _told(words)
+
+
+def _told(words: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
+    """Without what is empty."""
+    return {name: told for name, own in words.items() if (told := {i: word for i, word in own.items() if word})}
 
 
 def _has_decimal_comma(table: Table) -> bool:
@@ -197,7 +218,7 @@ def _names(path: Path, header: list[str]) -> tuple[list[str], str | None]:
 
 def _delimiter(path: Path, text: str) -> str:
     """What stands between the names in the first line, outside quotes, and cuts the next lines into as many cells."""
-    first = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").split("\n", 1)[0])
+    first = _QUOTED.sub("", _FIRST_LINE.match(text.lstrip("\r\n"))[0])  # type: ignore[index]
     found = [mark for mark in DELIMITERS if mark in first]
     if len(found) < 2:
         return found[0] if found else ","
@@ -219,6 +240,7 @@ def _delimiter(path: Path, text: str) -> str:
 
 def _rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The line each row begins on, and its cells without blanks around them; empty lines are passed over."""
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # else 131072 letters
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
     while True:
         line = reader.line_num + 1
@@ -257,8 +279,13 @@ def from_frame(frame: Any, path: str = "the table") -> Table:
     n_rows = len(frame)
     if not n_rows or not names:
         raise TableError(f"{path}: expected rows and columns, got {n_rows} rows and {len(names)} columns")
-    columns = {name: [as_text(value) for value in frame_values(frame, place)] for place, name in enumerate(names)}
-    return Table(path, columns, list(range(1, n_rows + 1)), unit="row")
+    values = {name: frame_values(frame, place) for place, name in enumerate(names)}
+    columns = {name: [as_text(value) for value in own] for name, own in values.items()}
+    words = {
+        name: {i: own[i].strip() for i, cell in enumerate(columns[name]) if cell is None and isinstance(own[i], str)}
+        for name, own in values.items()
+    }
+    return Table(path, columns, list(range(1, n_rows + 1)), unit="row", typed=True, words=_told(words))
 
 
 def frame_values(frame: Any, place: int) -> list[Any]:
@@ -272,3 +299,8 @@ def as_text(value: Any) -> str | None:
         value = int(value)
     text = "" if value is None else repr(float(value)) if isinstance(value, float) else str(value).strip()
     return None if text.lower() in MISSING or text == "NaT" else text
+
+
+def label_text(label: Any) -> str | None:
+    """The same of a label, which may be one of the words that stand for missing cells elsewhere."""
+    return (label.strip() or None) if isinstance(label, str) else as_text(label)

@@ -24,7 +24,7 @@ def label_scores(
         "rows": n,
         **_mean("error", wrong, w),
         **_mean("log_loss", loss, w),
-        "calibration_error": calibration_error(labels, proba, np.arange(K)),
+        "calibration_error": calibration_error(labels, proba, np.arange(K), sample_weight=weights),
         # What knowing nothing but the shares of the classes would give.
         "guess_error": float(1.0 - shares.max()),
         "guess_log_loss": float(-np.sum(shares[shares > 0] * np.log(shares[shares > 0]))),
@@ -44,17 +44,20 @@ def number_scores(y: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> dict[str, 
     off, once = y - mean, np.ones(len(y))
     density = -0.5 * (off / sd) ** 2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
     inside = (np.abs(off) <= 1.6448536269514722 * sd).astype(float)
-    squares = off**2
+    # Squares of the smallest numbers are zero: in units of a power of two they are not, and nothing is rounded.
+    unit = float(np.ldexp(1.0, np.frexp(max(np.abs(y).max(), np.abs(off).max()))[1]))
+    squares = (off / unit) ** 2
     rmse = float(np.sqrt(squares.mean()))
-    spread = float(y.std())
+    half = _half(_mean("s", squares, once)["s_se"], rmse)
+    spread = float((y / unit).std())
     return {
         "rows": len(y),
-        "rmse": rmse,
-        "rmse_se": _half(_mean("s", squares, once)["s_se"], rmse),
+        "rmse": unit * rmse,
+        "rmse_se": None if half is None else unit * half,
         "explained": float(1.0 - squares.mean() / spread**2) if spread > 0 else 0.0,
         **_mean("log_loss", -density, once),
         **_mean("inside_90", inside, once),
-        "guess_rmse": spread,
+        "guess_rmse": unit * spread,
     }
 
 
@@ -71,7 +74,7 @@ def in_words(scores: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
     def told(name: str, digits: str, factor: float = 1.0, unit: str = "") -> str:
         value, spread = factor * scores[name], scores[f"{name}_se"]
-        return f"{value:{digits}}{unit}" + ("" if spread is None else f" ± {factor * spread:{digits}}")
+        return f"{value:z{digits}}{unit}" + ("" if spread is None else f" ± {factor * spread:{digits}}")
 
     def share(name: str) -> str:
         return told(name, ".2f", 100.0, " %")
@@ -84,7 +87,7 @@ def in_words(scores: Mapping[str, Any]) -> list[tuple[str, str, str]]:
                 told("rmse", ".4g"),
                 f"guessing the mean {scores['guess_rmse']:.4g}",
             ),
-            ("variance explained", f"{100 * scores['explained']:.1f} %", ""),
+            ("variance explained", f"{100 * scores['explained']:z.1f} %", ""),
             ("inside the 90 % interval", share("inside_90"), "90 % is right"),
             (*loss, "nats a row"),
         ]

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from .columns import numbers
-from .reading import DASHES, Table, TableError, as_text, frame_values, listed
+from .reading import DASHES, Table, TableError, as_text, frame_values, label_text, listed
 
 #: Fewer rows than this say little.
 _FEW_ROWS = 30
-#: As Python writes it: 007 is text.
-_WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
+#: As Python writes it: 007 is text, and so is what 64 bits do not hold.
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
+#: 007 is a code and no number.
+_CODE = re.compile(r"[+-]?0\d", re.ASCII)
 
 
 def find_task(order: Any, regress: bool, unlabelled: Any) -> str:
@@ -41,13 +43,50 @@ def find_task(order: Any, regress: bool, unlabelled: Any) -> str:
 
 def mark_gaps(table: Table, target: str, labels: Collection[Any] = (), unlabelled: Any = None) -> Table:
     """The table with None in its target wherever that says that there is no label: with ``unlabelled``, and with a dash
-    where the labels, or the other cells if those are not known yet, are numbers."""
-    mark = as_text(unlabelled)
-    cells = [None if cell == mark else cell for cell in table.column(target)]
-    known = [str(as_text(label)) for label in labels] or {*cells} - {None, *DASHES}
-    if all(table.parse(label) is not None for label in known):  # type: ignore[arg-type]
+    where the labels, or the other cells if those are not known yet, are numbers. Words that stand for a gap elsewhere
+    are labels where they are known as such, and among text of a data frame."""
+    mark = label_text(unlabelled)
+    value = None if mark is None else _value(table, mark)
+
+    def is_mark(cell: str) -> bool:
+        return cell == mark or (value is not None and _value(table, cell) == value)
+
+    given = table.column(target)
+    marks = {cell for cell in {*given} if cell is not None and is_mark(cell)}
+    cells = [None if cell in marks else cell for cell in given]
+    texts = [str(label_text(label)) for label in labels]
+    known = texts or {*cells} - {None, *DASHES}
+    words = (table.words or {}).get(target, {})
+    numeric = all(table.parse(label) is not None for label in known)  # type: ignore[arg-type]
+    among_text = table.typed and not (numeric and known)
+    named = {i: word for i, word in words.items() if word != mark and (among_text or word in texts)}
+    cells = [named.get(i, cell) for i, cell in enumerate(cells)]
+    if numeric:
+        words = words | {i: cell for i, cell in enumerate(cells) if cell in DASHES}
         cells = [None if cell in DASHES else cell for cell in cells]
-    return replace(table, columns={**table.columns, target: cells})
+    return replace(table, columns={**table.columns, target: cells}, words={**(table.words or {}), target: words})
+
+
+def _value(table: Table, label: str) -> int | float | None:
+    """The number that a label stands for, or None where it is text, or more than 64 bits hold."""
+    number = table.parse(label)
+    if number is None or _CODE.match(label) or abs(number) >= 2.0**63:
+        return None
+    return int(label) if _WHOLE.fullmatch(label) else number  # a float does not hold every whole number
+
+
+def one_spelling(table: Table, target: str, labels: Collection[Any] = ()) -> Table:
+    """The table with one spelling of every label: where all of them are numbers, 1.0 is 1. It is the spelling of
+    ``labels`` where those are known; text of a data frame that is not to be held to them is left as it is."""
+    cells = table.column(target)
+    texts = [str(label_text(label)) for label in labels]
+    there = {cell: _value(table, cell) for cell in {*cells} if cell is not None}
+    values = {text: _value(table, text) for text in texts} if texts else there
+    if None in values.values() or not (texts or (not table.typed and len({*there.values()}) < len(there))):
+        return table
+    spelled = {value: text if texts else as_text(value) for text, value in values.items()}
+    own = {cell: cell if cell in values and texts else spelled.get(value, cell) for cell, value in there.items()}
+    return replace(table, columns={**table.columns, target: [None if cell is None else own[cell] for cell in cells]})
 
 
 def given_labels(given: Any, target: str) -> dict[str, Any]:
@@ -55,7 +94,7 @@ def given_labels(given: Any, target: str) -> dict[str, Any]:
     if isinstance(given, Table):
         return {}
     values = frame_values(given, [str(name) for name in given.columns].index(target))
-    texts = {text: value for value in values if (text := as_text(value)) is not None}
+    texts = {text: value for value in values if (text := label_text(value)) is not None}
     return {text: value.item() if isinstance(value, np.generic) else value for text, value in texts.items()}
 
 
@@ -67,8 +106,11 @@ def with_target(table: Table, target: str, notes: list[str]) -> Table:
         raise TableError(f"expected values in column {target!r} of {table.path}, and it is empty")
     if len(there) == len(table):
         return table
-    missing = len(table) - len(there)
-    notes.append(f"{table.path}: {missing} {'row has' if missing == 1 else 'rows have'} no {target!r}, left out")
+    words = (table.words or {}).get(target, {})
+    for word, missing in Counter(words.get(i) for i, cell in enumerate(cells) if cell is None).items():
+        rows = "1 row has" if missing == 1 else f"{missing} rows have"
+        what = f"no {target!r}" if word is None else f"{word!r} as {target!r}, which stands for a gap"
+        notes.append(f"{table.path}: {rows} {what}, left out")
     return replace(table.take(there), notes=table.notes)
 
 
@@ -109,11 +151,15 @@ def _as_given(labels: Collection[str], given: dict[str, Any]) -> dict[str, Any]:
     frame."""
     if given:
         kinds = {type(given[label]) for label in labels}
-        # An array has one type for all: numbers beside text or truth values stay text.
-        same = kinds == {bool} or kinds <= {int, float}
+        # An array has one type for all: numbers beside text or truth values stay text, and so do those it cannot hold.
+        same = kinds == {bool} or (kinds <= {int, float} and all(_fits(given[label]) for label in labels))
         return {label: given[label] if same else label for label in labels}
-    whole = all(_WHOLE.fullmatch(label) for label in labels)
+    whole = all(_WHOLE.fullmatch(label) and _fits(int(label)) for label in labels)
     return {label: int(label) if whole else label for label in labels}
+
+
+def _fits(label: float) -> bool:
+    return isinstance(label, float) or -(2**63) <= label < 2**63
 
 
 def _check_labels(table: Table, target: str, cells: list[Any], there: list[str], order: Any) -> None:
@@ -169,6 +215,8 @@ def read_weights(table: Table, name: str, target: str, notes: list[str]) -> np.n
     if name == target:
         raise TableError(f"expected --weights in another column than the target, got {name!r} for both")
     values = numbers(table, name)
+    if not np.any(values):
+        raise TableError(f"expected a weight above zero in column {name!r}, got none")
     wrong = np.flatnonzero(~(values >= 0))
     if len(wrong):
         cell = table.columns[name][wrong[0]]

@@ -13,10 +13,16 @@ from .reading import TableError, listed
 
 
 def view_columns(views: Mapping[str, Collection[str]], schema: Schema) -> dict[str, list[str]]:
-    """The columns of each source by name; patterns such as "fou_*" stand for several."""
+    """The columns of each source by name; patterns such as "fou_*" stand for several, and a name for itself: x[1] is
+    no pattern where there is such a column."""
+    names = {own.name for own in schema.columns}
+
+    def is_like(name: str, pattern: str) -> bool:
+        return name == pattern if pattern in names else fnmatchcase(name, pattern)
+
     found = {}
     for name, patterns in views.items():
-        columns = [own for own in schema.used if any(fnmatchcase(own.name, pattern) for pattern in patterns)]
+        columns = [own for own in schema.used if any(is_like(own.name, pattern) for pattern in patterns)]
         if not columns:
             raise TableError(f"view {name!r}: expected columns named like {listed(list(patterns))}, got none")
         if len({own.kind for own in columns}) > 1:

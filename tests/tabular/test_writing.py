@@ -1,0 +1,134 @@
+"""Where commands write: files, links and devices as they are, and standard output that no one reads."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import gpclass
+from gpclass._files import write_whole
+from tests.tabular.test_commands import one_line, run
+
+
+def process(words, redirect="", **environment):
+    """A command in a shell, with its standard output redirected."""
+    line = " ".join([sys.executable, "-m", "gpclass", *[f"'{word}'" for word in words]])
+    settings = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment}
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{line} {redirect}"],
+        capture_output=True,
+        text=True,
+        env=settings,
+        check=False,
+    )
+
+
+def test_links_stay_links_and_files_keep_their_mode(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    target.chmod(0o600)
+    link.symlink_to(target.name)
+    write_whole(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
+    long = tmp_path / ("a" * 250)
+    write_whole(long, b"there is room for the name, and no more")
+    assert long.exists()
+
+
+def test_pipes_and_devices_are_written_to(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Read and write, so that a writer who does not come leaves no one waiting.
+    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    write_whole(pipe, "through the pipe")
+    heard = os.read(reader, 100)
+    os.close(reader)
+    assert heard == b"through the pipe"
+    assert pipe.is_fifo()
+    nowhere = tmp_path / "nowhere"
+    nowhere.symlink_to("/dev/null")
+    write_whole(nowhere, "x")
+    assert nowhere.is_char_device()
+    with pytest.raises(OSError, match="/dev/full"):
+        write_whole(Path("/dev/full"), "x")
+
+
+def test_what_cannot_be_written_is_told_by_its_own_name(tmp_path):
+    with pytest.raises(OSError) as caught:
+        write_whole(tmp_path / "nothing" / "m.gpclass", "x")
+    assert caught.value.filename == str(tmp_path / "nothing" / "m.gpclass")
+
+
+def test_a_place_that_cannot_be_written_is_known_before_the_fit(table_file, tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied", "/somewhere/else")
+
+    monkeypatch.setattr("gpclass.tabular.TableModel.fit", lambda *_, **__: pytest.fail("fitted"))
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    said = one_line(run("fit", table_file, "-t", "species", "-s", tmp_path / "m.gpclass"), 2)
+    assert said.endswith(f"a file that can be written, and {tmp_path / 'm.gpclass'} is none: Permission denied")
+    monkeypatch.undo()
+    said = one_line(run("predict", table_file, table_file, "-o", tmp_path / ("x" * 300)), 2)
+    assert "File name too long" in said
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert "a loop of links" in one_line(run("predict", table_file, table_file, "-o", loop), 2)
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_scores_are_shown_though_saving_fails(table_file, tmp_path, monkeypatch, json):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", str(tmp_path / "m.gpclass"))
+
+    monkeypatch.setattr("gpclass.persistence.write_whole", full)
+    ran = run("fit", table_file, "-t", "species", "-s", tmp_path / "m.gpclass", *json)
+    assert one_line(ran) == f"gpclass: {tmp_path / 'm.gpclass'}: No space left on device"
+    assert "note: column 'plant'" in ran.stderr
+    assert ('"saved": null' if json else "calibration error") in ran.stdout
+
+
+def test_a_reader_who_leaves_does_not_stop_a_fit(table_file, model_file, tmp_path):
+    saved = tmp_path / "m.gpclass"
+    # The reader is gone before the first line is written.
+    ran = process(["fit", table_file, "-t", "species", "-s", saved], "| exec true")
+    assert (ran.returncode, saved.exists()) == (0, True), ran.stderr
+    assert all(line.startswith("note:") for line in ran.stderr.splitlines())
+    ran = process(["fit", table_file, "-t", "species", "-s", tmp_path / "n.gpclass"], ">&-")
+    assert (ran.returncode, (tmp_path / "n.gpclass").exists()) == (0, True), ran.stderr
+    for words, redirect in (
+        (["predict", model_file, table_file, "--json"], "| exec true"),
+        (["predict", model_file, table_file], ">&-"),
+        (["evaluate", model_file, table_file, "--json"], ">&-"),
+    ):
+        ran = process(words, redirect)
+        assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
+    ran = process(["predict", model_file, table_file], "> /dev/full")
+    assert (ran.returncode, ran.stderr) == (1, "gpclass: standard output: No space left on device\n")
+
+
+def test_standard_output_that_holds_ascii_only(table_file, model_file, frame, tmp_path):
+    saved = tmp_path / "m.gpclass"
+    ran = process(["fit", table_file, "-t", "species", "-s", saved], PYTHONIOENCODING="ascii")
+    assert (ran.returncode, "saved as" in ran.stdout) == (0, True), ran.stderr
+    frame.assign(plant=[f"Blüte {i}" for i in range(60)]).to_csv(tmp_path / "b.csv", index=False)
+    ran = process(["predict", model_file, tmp_path / "b.csv"], PYTHONIOENCODING="ascii")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.endswith("and its encoding is ascii; --out writes a file in UTF-8\n")
+
+
+def test_names_of_files_as_people_write_them(table_file, model_file, tmp_path):
+    assert run("predict", model_file, table_file, "-o", tmp_path / "P.PARQUET").exit_code == 0
+    assert len(pd.read_parquet(tmp_path / "P.PARQUET")) == 60
+    spec = tmp_path / "views.toml"
+    spec.write_text("form = ['size', 'weight']\n", encoding="utf-8-sig")
+    saved = tmp_path / "my model.gpclass"
+    ran = run("fit", table_file, "-t", "species", "--views", spec, "--save", saved)
+    assert ran.exit_code == 0, ran.output
+    assert f"next: gpclass predict '{saved}' NEW.csv" in ran.stdout
+    assert isinstance(gpclass.load(saved), gpclass.tabular.TableModel)
