@@ -1,11 +1,12 @@
-"""The two factors: slopes against differences, with and without coupling and label noise."""
+"""The factors and the share of surprises: slopes against differences, with and without coupling and label noise."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from gpclass.calibration import Belief, _coupled_slopes, _independent_slopes, calibrate
-from gpclass.likelihoods import MultinomialProbit, Softmax
+from gpclass.likelihoods import MultinomialProbit, Probit, Softmax
 
 from .conftest import central_difference, relative_error
 
@@ -81,7 +82,28 @@ def test_factors_for_several_models():
             np.exp(b.log_share + likelihood.loo_log_prob(y, np.exp(t[0]) * b.mean, np.exp(t[1]) * b.cov))
             for b in beliefs
         )
-        return -counts @ np.log(proba) + 0.5 * t @ t / 0.3**2
+        surprise = expit(t[2])
+        prior = -0.5 * t[:2] @ t[:2] / 0.3**2 + 0.1 * np.log(surprise) + np.log1p(-surprise)
+        return -counts @ np.log((1.0 - surprise) * proba + surprise / 3.0) - prior
 
-    expected = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-10}).x
-    assert np.allclose(np.log(calibrate(beliefs, y, counts)), expected, atol=1e-3)
+    settings = {"xatol": 1e-6, "fatol": 1e-10, "maxiter": 5000}
+    expected = minimize(loss, [0.0, 0.0, -4.0], method="Nelder-Mead", options=settings).x
+    found = calibrate(beliefs, y, counts)
+    assert np.allclose(np.log(found[:2]), expected[:2], atol=1e-3)
+    assert found.surprise == pytest.approx(expit(expected[2]), rel=1e-2)
+
+
+def test_surprises_are_counted():
+    likelihood = Probit()
+    rng = np.random.default_rng(3)
+    mean, var = 30.0 * np.sign(rng.normal(size=(500, 1))), np.ones((500, 1))
+    y = (mean[:, 0] > 0).astype(int)
+    sure = calibrate([Belief(np.zeros(500), likelihood, mean, var)], y, np.ones(500))
+    assert sure.surprise == pytest.approx(2 * 0.1 / 500, rel=0.1)  # none yet, and no promise for the next
+    y[:10] = 1 - y[:10]
+    found = calibrate([Belief(np.zeros(500), likelihood, mean, var)], y, np.ones(500))
+    assert found.surprise == pytest.approx(2 * 10 / 500, rel=0.1)  # half of all surprises are right by chance
+    assert found.log_proba(likelihood, mean, var).min() == pytest.approx(np.log(found.surprise / 2))
+    copies = calibrate([Belief(np.zeros(500), likelihood, mean, var)], y, np.full(500, 2.0))
+    twice = [Belief(np.zeros(1000), likelihood, np.vstack([mean, mean]), np.vstack([var, var]))]
+    np.testing.assert_allclose(copies, calibrate(twice, np.concatenate([y, y]), np.ones(1000)), rtol=1e-4)

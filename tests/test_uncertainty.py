@@ -29,11 +29,11 @@ def brute_force(model, rows, n_draws=2000):
     """E H[p(y|f)] by draws of f row by row, with the model's own calibration."""
     mean, cov = model.calibration_(*model.latent(rows))
     rng = np.random.default_rng(0)
-    found = []
+    found, a = [], model.calibration_.mean_scale
     for m, c in zip(mean, cov, strict=True):
         C = np.diag(c) if c.ndim == 1 else c
         f = rng.multivariate_normal(m, C, size=n_draws)
-        found.append(entropy(model.likelihood_.predict(f, np.zeros_like(f))).mean())
+        found.append(entropy(np.exp(model.calibration_.log_proba(model.likelihood_, f / a, np.zeros_like(f)))).mean())
     return np.array(found)
 
 
@@ -61,19 +61,23 @@ def test_two_classes_are_integrated_all_but_exactly():
     split = entropy_split(model, rows)
     mean, var = model.calibration_(*model.latent(rows))
     f = np.linspace(-60, 60, 200001)[:, None]
-    H = entropy(model.likelihood_.predict(f, np.zeros_like(f)))
+    surprise = model.calibration_.surprise
+    H = entropy((1 - surprise) * model.likelihood_.predict(f, np.zeros_like(f)) + surprise / 2)
     for i in range(len(rows)):
         density = np.exp(-0.5 * (f[:, 0] - mean[i, 0]) ** 2 / var[i, 0]) / np.sqrt(2 * np.pi * var[i, 0])
         assert split.lasting[i] == pytest.approx(np.trapezoid(density * H, f[:, 0]), abs=2e-4)
 
 
+@pytest.mark.parametrize("surprise", [0.0, 0.01])
 @pytest.mark.parametrize("sd", [0.5, 2.5, 20.0, 100.0])
 @pytest.mark.parametrize("likelihood", [Probit(), Logit(), OrderedProbit.from_cut_points([-4.0, 3.0])])
-def test_wide_and_narrow_beliefs_are_integrated_alike(likelihood, sd):
+def test_wide_and_narrow_beliefs_are_integrated_alike(likelihood, sd, surprise):
     mean = np.array([-30.0, -3.0, 0.0, 1.0, 15.0])
     f = np.linspace(-700, 700, 1400001)[:, None]
-    H = entropy(likelihood.predict(f, np.zeros_like(f)))
-    found = _expected_entropy(likelihood, mean[:, None], np.full((5, 1), sd**2), 16)
+    proba = likelihood.predict(f, np.zeros_like(f))
+    H = entropy((1 - surprise) * proba + surprise / proba.shape[1])
+    H -= H.min()
+    found = _expected_entropy(likelihood, mean[:, None], np.full((5, 1), sd**2), 16, surprise)
     for m, value in zip(mean, found, strict=True):
         density = np.exp(-0.5 * ((f[:, 0] - m) / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
         assert value == pytest.approx(np.trapezoid(density * H, f[:, 0]), rel=1e-3, abs=1e-7)

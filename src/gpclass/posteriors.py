@@ -144,7 +144,7 @@ class GaussianPosterior:
 
     def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
         """log probabilities (m, K) of the labels of new rows."""
-        return likelihood.predict_log(*calibration(*self.latent(X)))
+        return calibration.log_proba(likelihood, *self.latent(X))
 
     def _mean(self, cross: np.ndarray) -> np.ndarray:
         return linalg.product(cross, self.weights.alpha)
@@ -217,7 +217,7 @@ class InducingPosterior:
 
     def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
         """log probabilities (m, K) of the labels of new rows."""
-        return likelihood.predict_log(*calibration(*self.latent(X)))
+        return calibration.log_proba(likelihood, *self.latent(X))
 
     def _whitened(self, X: np.ndarray) -> np.ndarray:
         return linalg.half_solve(self.chol, self.kernel(self.X, X))
@@ -266,9 +266,8 @@ class DrawsPosterior:
         for rows in self._row_blocks(X):
             variance = self._parts()[0].latent(X[rows]).cov
             means = self._means(X[rows])
-            flat = calibration(means.reshape(-1, means.shape[2]), np.tile(variance, (len(means), 1)))
-            log_proba = likelihood.predict_log(*flat)
-            log_proba = log_proba.reshape(len(means), variance.shape[0], -1)
+            flat = means.reshape(-1, means.shape[2]), np.tile(variance, (len(means), 1))
+            log_proba = calibration.log_proba(likelihood, *flat).reshape(len(means), variance.shape[0], -1)
             found[rows] = logsumexp(log_proba, axis=0) - np.log(len(means))
         return found
 
@@ -311,7 +310,7 @@ class SeparatePosterior:
 
     def predict_log(self, likelihood: Likelihood, X: np.ndarray, calibration: Calibration) -> np.ndarray:
         """log probabilities (m, K) of the labels of new rows."""
-        return likelihood.predict_log(*calibration(*self.latent(X)))
+        return calibration.log_proba(likelihood, *self.latent(X))
 
 
 #: of one model

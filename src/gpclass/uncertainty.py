@@ -49,11 +49,14 @@ def entropy_split(estimator: Any, X: Any, n_draws: int = _DRAWS, proba: Any = No
         )
     total = _entropy(estimator.predict_proba(X) if proba is None else proba)
     rows = estimator._checked(X)
-    lasting, unsure = total.copy(), total > _NOTHING
-    lasting[unsure] = 0.0
+    surprise = estimator.calibration_.surprise
+    # No row is surer than the share of surprises allows.
+    least = _least_entropy(surprise, len(estimator.classes_))
+    lasting, unsure = total.copy(), total > least + _NOTHING
+    lasting[unsure] = least
     for weight, posterior, likelihood in members_of(estimator.posterior_, estimator.likelihood_):
         mean, cov = estimator.calibration_(*posterior.latent(rows[unsure]))
-        lasting[unsure] += weight * _expected_entropy(likelihood, mean, cov, n_draws)
+        lasting[unsure] += weight * _expected_entropy(likelihood, mean, cov, n_draws, surprise)
     lasting = np.minimum(lasting, total)
     return EntropySplit(total, total - lasting, lasting)
 
@@ -69,12 +72,22 @@ def _entropy(proba: np.ndarray) -> np.ndarray:
     return -xlogy(proba, proba).sum(axis=1)
 
 
-def _expected_entropy(likelihood: Likelihood, mean: np.ndarray, cov: np.ndarray, n_draws: int) -> np.ndarray:
-    """E H[p(y|f)] (m,) over f ~ N(mean, cov), latent functions independent (m, C) or not (m, C, C)."""
+def _least_entropy(surprise: float, n_classes: int) -> float:
+    """H of a label that is known but for surprises."""
+    proba = np.full((1, n_classes), surprise / n_classes)
+    proba[0, 0] += 1.0 - surprise
+    return float(_entropy(proba)[0])
+
+
+def _expected_entropy(
+    likelihood: Likelihood, mean: np.ndarray, cov: np.ndarray, n_draws: int, surprise: float = 0.0
+) -> np.ndarray:
+    """E H[p(y|f)] (m,) over f ~ N(mean, cov), latent functions independent (m, C) or not (m, C, C), less the entropy
+    that surprises leave everywhere."""
     if not len(mean):
         return np.zeros(0)
     if mean.shape[1] == 1:
-        return _along_one(likelihood, mean[:, 0], np.sqrt(cov.reshape(len(mean))))
+        return _along_one(likelihood, mean[:, 0], np.sqrt(cov.reshape(len(mean))), surprise)
     # The same points for every row: what differs between rows is then no chance.
     z = norm.ppf(qmc.Sobol(mean.shape[1], seed=0).random(n_draws))
     half = None
@@ -85,29 +98,31 @@ def _expected_entropy(likelihood: Likelihood, mean: np.ndarray, cov: np.ndarray,
     for block in row_blocks(len(mean), z.size):
         off = np.sqrt(cov[block]) * z[:, None, :] if half is None else np.einsum("nij,sj->sni", half[block], z)
         f = (mean[block] + off).reshape(-1, mean.shape[1])
-        found[block] = _given(likelihood, f).reshape(len(z), -1).mean(axis=0)
+        found[block] = _given(likelihood, f, surprise).reshape(len(z), -1).mean(axis=0)
     return found
 
 
-def _given(likelihood: Likelihood, f: np.ndarray) -> np.ndarray:
-    """H[p(y|f)] where the latent values are known."""
-    return _entropy(likelihood.predict(f, np.zeros_like(f)))
+def _given(likelihood: Likelihood, f: np.ndarray, surprise: float) -> np.ndarray:
+    """H[p(y|f)] where the latent values are known, less what surprises leave everywhere."""
+    proba = likelihood.predict(f, np.zeros_like(f))
+    K = proba.shape[1]
+    return _entropy((1.0 - surprise) * proba + surprise / K) - _least_entropy(surprise, K)
 
 
-def _along_one(likelihood: Likelihood, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """E H[p(y|f)] over one latent value: by Gauss and Hermite where it is narrow. Where it is wide, their nodes would
+def _along_one(likelihood: Likelihood, mean: np.ndarray, sd: np.ndarray, surprise: float) -> np.ndarray:
+    """The same over one latent value: by Gauss and Hermite where it is narrow. Where it is wide, their nodes would
     miss the boundary, about which alone there is entropy; a grid over the boundary does not."""
     found = np.zeros(len(mean))
     narrow = sd <= _SMALL
     if np.any(narrow):
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         f = mean[narrow, None] + sd[narrow, None] * nodes
-        found[narrow] = _given(likelihood, f.reshape(-1, 1)).reshape(f.shape) @ (weights / weights.sum())
+        found[narrow] = _given(likelihood, f.reshape(-1, 1), surprise).reshape(f.shape) @ (weights / weights.sum())
     wide = np.flatnonzero(~narrow)
     if len(wide):
         low, high = np.min(mean[wide] - 9 * sd[wide]), np.max(mean[wide] + 9 * sd[wide])
         grid = np.arange(low, high + _STEP, _STEP)
-        entropy = _given(likelihood, grid[:, None])
+        entropy = _given(likelihood, grid[:, None], surprise)
         seen = entropy > 1e-10
         grid, entropy = grid[seen], entropy[seen]
         for block in row_blocks(len(wide), len(grid)):
@@ -150,12 +165,19 @@ def _kernel_and_rows(estimator: Any) -> tuple[Kernel, np.ndarray]:
 
 
 def _most_alike(kernel: Kernel, X: np.ndarray, kept: np.ndarray, themselves: np.ndarray | None = None) -> np.ndarray:
-    """Largest correlation of each row of X with a row kept, other than itself."""
-    own = np.sqrt(kernel.diag(kept))
+    """Largest correlation of each row of X with a row kept, other than itself; 0 where a latent value is known
+    beforehand, as it is for a linear kernel at the origin: its covariances are 0, and so is its variance."""
+    own = _spread(kernel, kept)
     found = np.empty(len(X))
     for block in row_blocks(len(X), len(kept)):
-        alike = kernel(X[block], kept) / own / np.sqrt(kernel.diag(X[block]))[:, None]
+        alike = kernel(X[block], kept) / own / _spread(kernel, X[block])[:, None]
         if themselves is not None:
             alike[np.arange(len(alike)), themselves[block]] = -np.inf
         found[block] = alike.max(axis=1)
     return np.clip(found, 0.0, 1.0)
+
+
+def _spread(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """Standard deviations (m,), 1 where there is none."""
+    variance = kernel.diag(X)
+    return np.sqrt(np.where(variance > 0, variance, 1.0))

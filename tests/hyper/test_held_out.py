@@ -31,7 +31,7 @@ def test_the_score_is_that_of_a_model_of_the_others(rings):
     mean, variance = other.posterior_.latent(X[judges])
     truth = labels[judges]
     factors = calibrate([Belief(np.zeros(len(truth)), MultinomialProbit(), mean, variance)], truth, np.ones(len(truth)))
-    log_p = np.log(MultinomialProbit().predict(*factors(mean, variance)))[np.arange(len(truth)), truth]
+    log_p = factors.log_proba(MultinomialProbit(), mean, variance)[np.arange(len(truth)), truth]
     assert value == pytest.approx(log_p.mean(), abs=1e-6)
 
 

@@ -142,10 +142,11 @@ class HeldOut:
             return -np.inf
         y, mean = model.y[judges], active.mean[judges]
         variance = np.broadcast_to(active.variance[judges], mean.shape)
-        if not isinstance(likelihood, Gaussian):
-            factors = calibrate([Belief(np.zeros(len(y)), likelihood, mean, variance)], y, np.ones(len(y)))
-            mean, variance = factors(mean, variance)
-        return float(likelihood.loo_log_prob(y, mean, variance).mean())
+        if isinstance(likelihood, Gaussian):
+            return float(likelihood.loo_log_prob(y, mean, variance).mean())
+        calibration = calibrate([Belief(np.zeros(len(y)), likelihood, mean, variance)], y, np.ones(len(y)))
+        log_p = likelihood.loo_log_prob(y, *calibration(mean, variance))
+        return float(calibration.mixed(log_p, likelihood.n_outcomes(model.n_latent)).mean())
 
 
 def _compass(score: Any, n: int, tol: float, gain: float, enough: Any) -> tuple[tuple[float, ...], bool]:
