@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -81,7 +82,9 @@ def learn_default(
 
     Leave-one-out predictions decide that, at the optimum of each; a sampler then samples what was decided.
     """
-    search = hyper if isinstance(hyper, Evidence) else Evidence()
+    search = hyper
+    if not isinstance(hyper, Evidence):
+        search = Evidence() if isinstance(hyper.prior, str) else Evidence(prior=hyper.prior)
     learned = search(model, rng, n_restarts, n_jobs)
     if model.X.shape[1] not in range(2, _MOST_RELEVANCES + 1):
         relevant, found, alike = model, learned, False
@@ -90,8 +93,18 @@ def learn_default(
     if isinstance(hyper, Evidence):
         return relevant, found
     if alike:
-        hyper = replace(hyper, prior=_ALIKE)
+        hyper = replace(hyper, prior=_held_alike(hyper.prior, relevant.theta_names))
     return relevant, hyper(relevant, rng, n_restarts, n_jobs)
+
+
+def _held_alike(prior: Any, names: Sequence[str]) -> Any:
+    """A prior of parameters of these names under which length-scales that were given none are expected to be alike."""
+    if prior is None:
+        prior = dict.fromkeys(name for name in names if "length_scale" not in name)
+    if isinstance(prior, Mapping):
+        return {"length_scale": _ALIKE, **prior}
+    # One prior for all is one for length-scales too; the default is nobody's word.
+    return _ALIKE if prior == Normal() else prior
 
 
 def _try_relevances(
@@ -101,7 +114,8 @@ def _try_relevances(
 
     Learning starts from the isotropic optimum and stays near it by a tight prior; where that pays, it goes on from
     there without that prior, and leave-one-out predictions decide again, by a margin that grows with what was set free.
-    Also given back: whether length-scales were found with that prior.
+    Length-scales that were given a prior keep it, and are set free at once. Also given back: whether length-scales were
+    found with the tight prior.
     """
     alike = False
     few = hyper.max_rows or len(model.y)
@@ -109,13 +123,17 @@ def _try_relevances(
         score = model.thinned(few).loo_score(learned.theta)[0]
     kernel, likelihood = model.at(learned.theta)
     relevant = replace(model, kernel=_with_relevances(kernel, model.X.shape[1]), likelihood=likelihood)
-    for prior, margin in ((_ALIKE, _CLEAR_GAIN), (hyper.prior, _GAIN_OF_EACH * model.X.shape[1])):
+    tight, margin_of_all = _held_alike(hyper.prior, relevant.theta_names), _GAIN_OF_EACH * model.X.shape[1]
+    stages = [(tight, _CLEAR_GAIN), (hyper.prior, margin_of_all)]
+    if tight == hyper.prior:
+        stages = [(hyper.prior, max(_CLEAR_GAIN, margin_of_all))]
+    for prior, margin in stages:
         found = replace(hyper, prior=prior)(relevant, rng)
         with quiet():
             gained = relevant.thinned(few).loo_score(found.theta)[0] - score
         if not (gained > margin and found.converged):
             break
-        model, score, alike = relevant, score + gained, prior is _ALIKE
+        model, score, alike = relevant, score + gained, prior is not hyper.prior
         learned = found._replace(n_evaluations=learned.n_evaluations + found.n_evaluations)
         kernel, likelihood = relevant.at(found.theta)
         relevant = replace(relevant, kernel=kernel, likelihood=likelihood)

@@ -57,12 +57,14 @@ def task(name: str, total: int | None = None) -> Iterator[Task]:
         child.end()
 
 
-def track(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
-    """The items, one step each; fewer when a callback asks to stop."""
+def track(items: Iterable[T], name: str, total: int | None = None, *, at_least: int = 0) -> Iterator[T]:
+    """The items, one step each; fewer when a callback asks to stop, but ``at_least`` so many."""
+    stop = False
     with task(name, total) as steps:
-        for item in items:
+        for done, item in enumerate(items, start=1):
             yield item
-            if steps.step():
+            stop = steps.step() or stop
+            if stop and done >= at_least:
                 return
 
 

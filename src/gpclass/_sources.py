@@ -7,8 +7,9 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
 
+from ._estimator import refuse_huge
 from ._labels import refuse_mixed_labels
 from .inference.inducing import BLOCK_ROWS
 
@@ -21,6 +22,7 @@ class Source:
         self.read, self.y = read, y
         n, mean, squares = 0, np.zeros(0), np.zeros(0)
         for X in read():
+            refuse_huge(X, first_row=n)
             m, centre = len(X), X.mean(axis=0)
             if n and X.shape[1] != len(mean):
                 raise ValueError(f"expected blocks of {len(mean)} columns, got one of {X.shape[1]} after {n} rows")
@@ -78,6 +80,7 @@ def from_blocks(blocks: Any) -> Source:
                 raise ValueError(f"expected blocks (X, y), got {type(pair).__name__} as block {number}")
             refuse_mixed_labels(pair[1])
             X, y = check_array(pair[0], dtype=np.float64, order="C"), column_or_1d(pair[1])
+            assert_all_finite(y, input_name=f"y of block {number}")
             if len(X) != len(y):
                 raise ValueError(f"block {number} has {len(X)} rows and {len(y)} labels")
             yield X, y
@@ -88,6 +91,7 @@ def from_blocks(blocks: Any) -> Source:
         sums.append(crc32(X))  # type: ignore[arg-type]
     if not labels:
         raise ValueError("expected at least one block of rows, got none")
+    refuse_mixed_labels([y[:1].tolist()[0] for y in labels])  # each block has one type
 
     def read() -> Iterator[np.ndarray]:
         # Blocks larger than ours are cut.

@@ -16,7 +16,7 @@ from .metrics import calibration_error, mean_log_probability
 
 
 class Score(NamedTuple):
-    """How one classifier did, averaged over folds; spreads are standard errors between folds."""
+    """How one classifier did, averaged over folds; spreads are standard errors between folds, NaN for a single one."""
 
     name: str
     error: float
@@ -112,7 +112,9 @@ def _compared(
             if verbose:
                 print(f"{name}: error {100 * wrong:.2f} %, {seconds:.2f} s", flush=True)
         table = np.array(rows)
-        mean, spread = table.mean(axis=0), table.std(axis=0, ddof=1) / np.sqrt(len(folds))
+        mean, spread = table.mean(axis=0), np.full(table.shape[1], np.nan)
+        if len(folds) > 1:
+            spread = table.std(axis=0, ddof=1) / np.sqrt(len(folds))
         seen = ~np.isnan(proba[:, 0])
         gap = calibration_error(y[seen], proba[seen], classes)
         scores.append(Score(name, mean[0], spread[0], mean[1], spread[1], gap, mean[2]))

@@ -7,7 +7,10 @@ from scipy.special import logsumexp
 
 from ._arviz import effective_sample_size
 
-__all__ = ["effective_sample_size", "effective_weights", "pareto_smoothed", "split_r_hat"]
+__all__ = ["FEWEST_DRAWS", "effective_sample_size", "effective_weights", "pareto_smoothed", "split_r_hat"]
+
+#: Of a chain: each half of it has a variance only from two draws on.
+FEWEST_DRAWS = 4
 
 
 def split_r_hat(draws: np.ndarray) -> np.ndarray:

@@ -48,6 +48,14 @@ def test_gram_matrices_and_partial_folds():
     assert plain.distance("a", "a") == 0.0
 
 
+def test_a_single_fold_has_no_spread():
+    X, y = load_iris(return_X_y=True)
+    folds = StratifiedShuffleSplit(1, test_size=0.3, random_state=0)
+    (score,) = compare({"a": GPClassifier(10.0 * RBF(1.0), hyper="fixed")}, X, y, cv=folds).scores
+    assert np.isfinite([score.error, score.log_probability]).all()
+    assert np.isnan([score.error_spread, score.log_probability_spread]).all()
+
+
 def test_what_cannot_be_compared_is_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(TypeError, match="expected a mapping of name to classifier"):

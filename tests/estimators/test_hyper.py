@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
-from gpclass import GPClassifier, GPRegressor
+from gpclass import GPClassifier, GPRegressor, _learning
 from gpclass.calibration import Calibration
-from gpclass.hyper import HMC, NUTS, Evidence, Importance, Learned, LeaveOneOut, Metropolis, Samples
+from gpclass.hyper import HMC, NUTS, Evidence, Fixed, Importance, Learned, LeaveOneOut, Metropolis, Samples
 from gpclass.inference import EP, Gibbs, Laplace
 from gpclass.kernels import RBF, Constant, PerClass
 from gpclass.likelihoods import Gaussian, Probit
@@ -488,6 +488,71 @@ def test_missing_extra_is_named(binary, monkeypatch):
         GPClassifier(hyper="nuts").fit(*binary)
 
 
+# ---- priors and the default kernel -----------------------------------------------------------------------
+
+
+ALIKE = Normal(sd=0.5)
+TIGHT = Normal(0.0, 0.01)
+
+
+@pytest.fixture
+def relevances(monkeypatch):
+    """Data for which the default kernel gets a length-scale for each input, and gives them no freedom after that."""
+    monkeypatch.setattr(_learning, "_CLEAR_GAIN", -np.inf)
+    monkeypatch.setattr(_learning, "_GAIN_OF_EACH", np.inf)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    return X, (np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60) > 0).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("given", "used", "n_free"),
+    [
+        (Normal(), ALIKE, 4),
+        ({"variance": TIGHT}, {"length_scale": ALIKE, "variance": TIGHT}, 4),
+        (None, {"length_scale": ALIKE, "variance": None}, 4),
+        # Of these nobody expects that they are alike, and there is nothing to gain from that.
+        ({"length_scale": TIGHT}, {"length_scale": TIGHT}, 2),
+        ({"length_scale": None}, {"length_scale": None}, 2),
+        (TIGHT, TIGHT, 2),
+    ],
+    ids=["default", "amplitude", "none", "length-scales", "none for length-scales", "all"],
+)
+def test_samplers_keep_the_priors_they_were_given(relevances, monkeypatch, given, used, n_free):
+    seen = []
+
+    def sample(self, model, *args):
+        seen.append((self.prior, model.theta))
+        return Fixed()(model, None)
+
+    monkeypatch.setattr(HMC, "sample", sample)
+    GPClassifier(hyper=HMC(prior=given)).fit(*relevances)
+    ((prior, start),) = seen
+    assert (prior, len(start)) == (used, n_free)
+    # The search before has left the amplitude where its prior wants it.
+    assert (abs(start[0]) < 0.1) == (used == {"length_scale": ALIKE, "variance": TIGHT})
+
+
+def test_importance_keeps_its_hierarchy(relevances, monkeypatch):
+    seen = []
+
+    def sample(self, model, *args):
+        seen.append((self.prior, len(model.theta)))
+        return Fixed()(model, None)
+
+    monkeypatch.setattr(Importance, "sample", sample)
+    GPClassifier(hyper="importance").fit(*relevances)
+    assert seen == [("hierarchy", 4)]
+
+
+def test_learning_keeps_the_prior_of_the_amplitude(relevances):
+    free = GPClassifier(hyper=Evidence()).fit(*relevances).hyper_
+    held = GPClassifier(hyper=Evidence(prior={"variance": TIGHT})).fit(*relevances).hyper_
+    assert len(free.theta) == len(held.theta) == 4
+    assert free.theta[0] > 1.0
+    assert abs(held.theta[0]) < 0.05
+
+
 # ---- progress --------------------------------------------------------------------------------------------
 
 
@@ -556,6 +621,86 @@ def test_a_callback_can_stop_the_search(binary):
     free = GPClassifier(1.0 * RBF(1.0)).fit(*binary)
     assert model.hyper_.n_evaluations < free.hyper_.n_evaluations
     assert model.score(*binary) > 0.8
+
+
+class AsksOnce(Recorder):
+    """A callback that asks a part to stop, once, at its n-th step."""
+
+    def __init__(self, name, n):
+        super().__init__()
+        self.name, self.n, self.heard = name, n, 0
+
+    def on_fit_task_end(self, estimator, context):
+        if context.parent is None or context.parent.task_name != self.name:
+            return False
+        self.heard += 1
+        return self.heard == self.n
+
+
+@pytest.mark.parametrize(
+    ("asks_at", "n_kept"),
+    [(3, 4), (10 + 2 * 6 + 1, 6), (70 + 10 + 2 * 9, 9)],
+    ids=["burning in", "first chain", "second chain"],
+)
+@pytest.mark.filterwarnings("ignore:the chains have not mixed")
+def test_a_callback_can_stop_gibbs(binary, asks_at, n_kept):
+    gibbs = Gibbs(n_draws=30, burn_in=10, thin=2, n_chains=2, evidence=False)
+    model = GPClassifier(4.0 * RBF(1.0), inference=gibbs, hyper="fixed")
+    whole = model.fit(*binary).posterior_.draws
+    stopped = model.set_callbacks(AsksOnce("sweeps", asks_at)).fit(*binary)
+    draws = stopped.posterior_.draws
+    assert np.array_equal(draws.alpha, whole.alpha[:, :n_kept])
+    assert np.array_equal(draws.latent, whole.latent[:, :n_kept])
+    assert stopped.n_iter_ == stopped.info_.n_iter == 10 + 2 * n_kept
+
+
+def test_gibbs_that_was_stopped_early_has_not_mixed(binary):
+    model = GPClassifier(4.0 * RBF(1.0), inference=Gibbs(evidence=False), hyper="fixed")
+    with pytest.warns(ConvergenceWarning, match="the chains have not mixed"):
+        model.set_callbacks(Recorder(stop_at="sweeps")).fit(*binary)
+    assert model.posterior_.draws.alpha.shape == (4, 4, 40, 1)
+
+
+@pytest.mark.parametrize(("asks_at", "n_kept"), [(2, 4), (9, 5), (12 + 10, 6)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_callback_can_stop_hmc(binary, asks_at, n_kept):
+    hmc = HMC(n_iter=12, n_leapfrog=2, n_chains=2, n_models=2)
+    model = GPClassifier(4.0 * RBF(1.0), hyper=hmc, random_state=0)
+    whole = model.fit(*binary).hyper_
+    stopped = model.set_callbacks(AsksOnce("trajectories", asks_at)).fit(*binary).hyper_
+    assert np.array_equal(stopped.samples.theta, whole.samples.theta[:, :n_kept])
+    assert stopped.samples.log_density.shape == (2, n_kept)
+    assert stopped.n_evaluations < whole.n_evaluations
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_callback_can_stop_literal_importance(binary):
+    model = GPClassifier(RBF(np.ones(2)), hyper=Importance(literal=True, n_draws=40, n_rounds=6), inference="vb")
+    learned = model.set_callbacks(Recorder(stop_at="iterations")).fit(*binary).hyper_
+    assert (len(learned.trace), learned.n_evaluations) == (1, 40)
+
+
+def test_an_interrupt_of_nuts_leaves_the_model_as_it_was(binary, monkeypatch):
+    pytest.importorskip("nutpie")
+    background = sys.modules["nutpie.sample"]._BackgroundSampler
+    asked = []
+
+    def interrupted(self, *, timeout=None):  # as if somebody pressed Ctrl-C
+        raise KeyboardInterrupt
+
+    def cancelled(self):
+        asked.append("cancel")
+        self._sampler.abort()
+
+    monkeypatch.setattr(background, "wait", interrupted)
+    monkeypatch.setattr(background, "cancel", cancelled)
+    model = GPClassifier(1.0 * RBF(1.0), random_state=0).fit(*binary)
+    before = dict(vars(model))
+    model.set_params(hyper=NUTS(n_draws=3000, n_tune=20, n_chains=2))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*binary)
+    assert asked[0] == "cancel"
+    assert {**vars(model), "hyper": before["hyper"]} == before
 
 
 def test_callbacks_are_torn_down_when_a_fit_fails(binary):

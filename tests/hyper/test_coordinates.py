@@ -7,8 +7,11 @@ from gpclass import GPClassifier, IVMClassifier
 from gpclass.datasets import make_rings
 from gpclass.hyper import Alternating, Evidence
 from gpclass.hyper.coordinates import COORDINATES, Coordinates
+from gpclass.hyper.evidence import climb
+from gpclass.hyper.target import Target
 from gpclass.kernels import RBF
 from gpclass.likelihoods import Probit
+from gpclass.priors import LogPrior
 
 BOUNDS = np.log([[1e-5, 1e5], [0.5, 3.0], [1e-5, 1e5], [1e-5, 1e5]])
 
@@ -98,3 +101,47 @@ def test_alternating_has_the_same_optimum():
 def test_unknown_coordinates_are_named(learner):
     with pytest.raises(ValueError, match=r"one of \['log', 'softplus', 'sigmoid'\], got 'square'"):
         learner(coordinates="square")
+
+
+@pytest.mark.parametrize("variance", [100.0, 1e3, 1e4])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_softplus_finds_its_way_from_large_parameters(variance, fixed):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    kernel = variance * RBF(1.0, fixed=fixed)
+    log, softplus = (
+        GPClassifier(kernel, hyper=Evidence(prior=None, coordinates=c)).fit(X, X[:, 0] > 0).hyper_
+        for c in ("log", "softplus")
+    )
+    assert softplus.converged
+    assert softplus.value == pytest.approx(log.value, abs=1e-4)
+    assert np.allclose(softplus.theta, log.theta, atol=0.02)
+
+
+def test_a_slope_that_is_left_is_no_optimum():
+    """A hill with its top at x = e^10, which steps of x hardly come nearer to."""
+
+    def hill(theta, init):
+        return float(-0.01 * (theta[0] - 10.0) ** 2), -0.02 * (theta - 10.0), init
+
+    start, bounds = np.zeros(1), np.log([[1e-5, 1e5]])
+    found = {}
+    for kind in ("log", "softplus"):
+        target = Target(hill, LogPrior((), start), bounds, of_theta=False)
+        found[kind] = climb(target, start, 200, 1e-7, Coordinates(kind, np.array([True]), bounds))
+    assert found["log"].converged
+    assert found["log"].theta[0] == pytest.approx(10.0, abs=1e-2)
+    assert found["softplus"].theta[0] < 9.5
+    assert not found["softplus"].converged
+
+
+def test_an_optimum_at_a_bound_has_a_slope():
+    def slope(theta, init):
+        return float(theta[0]), np.ones(1), init
+
+    start, bounds = np.zeros(1), np.log([[0.1, 10.0]])
+    for kind in COORDINATES:
+        target = Target(slope, LogPrior((), start), bounds, of_theta=False)
+        found = climb(target, start, 200, 1e-7, Coordinates(kind, np.array([True]), bounds))
+        assert found.converged
+        assert found.theta[0] == pytest.approx(np.log(10.0), abs=1e-3)

@@ -189,6 +189,11 @@ def test_smoothed_weights_are_arviz():
         assert k == pytest.approx(float(k_theirs), rel=1e-8)
 
 
+def test_the_fewest_draws_have_a_tail_to_judge():
+    log_weights = np.random.default_rng(0).normal(size=21)
+    assert np.isfinite(pareto_smoothed(log_weights)[1])
+
+
 def test_effective_number_of_weights():
     assert effective_weights(np.zeros(7)) == pytest.approx(7.0)
     assert effective_weights(np.array([0.0, -800.0])) == pytest.approx(1.0)
@@ -270,7 +275,15 @@ def test_an_error_in_the_density_comes_out_of_nuts(regression):
         (lambda: NUTS(target_accept=1.5), "target_accept must be between 0 and 1"),
         (lambda: HMC(n_iter=5, burn_in=3), "at least 4 trajectories after burn-in, got 5 - 3"),
         (lambda: HMC(n_leapfrog=2.5), "n_leapfrog must be a whole number"),
-        (lambda: Importance(n_draws=20, n_rounds=10), "at least 5 draws a round, got 20 in 10"),
+        (lambda: Importance(n_draws=40, n_rounds=10), "at least 5 draws a round, got 40 in 10"),
+        (lambda: Importance(n_draws=21), "at least 5 draws a round, got 21 in 5"),
+        (lambda: Importance(n_draws=20, n_rounds=1), "n_draws must be a whole number of at least 21, got 20"),
+        (lambda: HMC(step_size="big"), r"step_size must be positive and finite, a number or a dictionary .* got 'big'"),
+        (lambda: HMC(step_size=np.inf), "step_size must be positive and finite, .* got inf"),
+        (
+            lambda: HMC(step_size={"variance": None}),
+            r"step_size must be positive .* got {'variance': None}",
+        ),
         (lambda: Importance(prior="vague"), "prior must be 'hierarchy', a Prior, a dictionary or None, got 'vague'"),
         (lambda: NUTS(n_models=0), "n_models must be a whole number of at least 1"),
     ],

@@ -23,6 +23,9 @@ from .target import Target
 _STEP = 0.02
 #: Stands for "no value here" in the search: finite, so that the line search can step back from it.
 _REFUSED = 1e25
+#: A slope in theta is small below so many roots of the change of the objective that ends a search: leave-one-out scores
+#: by EP have slopes as rough as that.
+_SMALL_SLOPE = 50.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,10 @@ class Evidence:
     ----------
     prior : Prior, dictionary of parameter name to Prior, or None
         See ``gpclass.priors``. The default is weak: theta is normal about its starting values with standard deviation
-        3, a factor of twenty either way. It keeps parameters finite that the data say nothing about.
+        3, a factor of twenty either way. It keeps parameters finite that the data say nothing about. Where the default
+        kernel gets a length-scale for each input, those that were given no prior may be expected to be alike instead:
+        normal about the optimum of a common one with standard deviation 0.5 (and, if no prior was given at all, so are
+        the other parameters about theirs).
     max_iter : int
         Limit on L-BFGS-B iterations.
     tol : float
@@ -154,13 +160,15 @@ def climb(target: Target, theta: np.ndarray, max_iter: int, tol: float, coordina
         return Learned(theta, -np.inf, 1, False)
     # With bounds on every variable L-BFGS-B takes a first step as long as the gradient, which can throw a parameter
     # across its whole range. Scaled like this the first step is at most 1 in any entry.
+    scale = max(1.0, float(np.max(np.abs(slope))))
+    # A step of 1 must change theta alike wherever the search starts: a softplus hardly feels it where x is large.
     first_u = coordinates.of(theta)
-    scale = max(1.0, float(np.max(np.abs(slope * coordinates.back(first_u)[1]))))
+    units = coordinates.back(first_u)[1]
 
-    def loss(u: np.ndarray) -> tuple[float, np.ndarray]:
-        at, within = coordinates.back(u)
+    def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
+        at, within = coordinates.back(v / units)
         value, gradient = target(at)
-        return (-value / scale, -gradient * within / scale) if np.isfinite(value) else (_REFUSED, gradient)
+        return (-value / scale, -gradient * within / units / scale) if np.isfinite(value) else (_REFUSED, gradient)
 
     trace = [first]
     with task("search") as search:
@@ -172,13 +180,18 @@ def climb(target: Target, theta: np.ndarray, max_iter: int, tol: float, coordina
 
         found = minimize(
             loss,
-            first_u,
+            first_u * units,
             jac=True,
             method="L-BFGS-B",
-            bounds=coordinates.ranges,
+            bounds=coordinates.ranges * units[:, None],
             options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-5},
             callback=tell,
         )
-    converged = bool(found.success) and not target.n_refused
     value = -float(found.fun) * scale
-    return Learned(coordinates.back(found.x)[0], value, target.n_evaluations, converged, trace=tuple(trace))
+    top = coordinates.back(found.x / units)[0]
+    converged = bool(found.success) and not target.n_refused
+    if converged and coordinates.kind != "log":
+        # The search may have stopped where its steps hardly change theta, with a slope still to go up.
+        uphill = np.clip(top + target(top)[1], *target.bounds.T) - top
+        converged = float(np.max(np.abs(uphill))) < _SMALL_SLOPE * np.sqrt(tol * max(abs(value), scale))
+    return Learned(top, value, target.n_evaluations, converged, trace=tuple(trace))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.linalg import LinAlgError
 
 from .._progress import track
+from ..diagnostics import FEWEST_DRAWS
 from ..inference.settings import check_counts
 from ..priors import by_name
 from .objective import Model
@@ -52,14 +54,25 @@ class HMC(Sampler):
         check_counts(self, n_iter=1, n_leapfrog=1, n_chains=1)
         if self.burn_in is not None:
             check_counts(self, burn_in=0)
-        if self.n_iter - self._n_burnt < 4:
+        if self.n_iter < self._n_enough:
             raise ValueError(
-                f"HMC: expected at least 4 trajectories after burn-in, got {self.n_iter} - {self._n_burnt}"
+                f"HMC: expected at least {FEWEST_DRAWS} trajectories after burn-in, got {self.n_iter} - {self._n_burnt}"
+            )
+        sizes = self.step_size.values() if isinstance(self.step_size, Mapping) else [self.step_size]
+        if not all(isinstance(size, Real) and 0.0 < float(size) < np.inf for size in sizes):
+            raise ValueError(
+                "HMC: step_size must be positive and finite, a number or a dictionary of parameter name to number, got "
+                f"{self.step_size!r}"
             )
 
     @property
     def _n_burnt(self) -> int:
         return self.n_iter // 3 if self.burn_in is None else self.burn_in
+
+    @property
+    def _n_enough(self) -> int:
+        """Trajectories that a callback cannot stop."""
+        return self._n_burnt + FEWEST_DRAWS
 
     def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
         # The first chain starts at the kernel's values, as in the paper; further ones around them.
@@ -72,9 +85,10 @@ class HMC(Sampler):
             for start, child in zip(starts, rng.spawn(self.n_chains), strict=True)
         )
         thetas, densities, rates, counts, failures = zip(*Parallel(n_jobs=n_jobs)(work), strict=True)
+        n_kept = min(map(len, thetas))  # a callback may have stopped some chains
         return from_chains(
-            np.stack(thetas),
-            np.stack(densities),
+            np.stack([own[:n_kept] for own in thetas]),
+            np.stack([own[:n_kept] for own in densities]),
             model,
             sum(counts),
             acceptance=float(np.mean(rates)),
@@ -88,10 +102,7 @@ class HMC(Sampler):
             )
         else:
             sizes = [self.step_size] * model.theta.size
-        steps = np.array(sizes, dtype=float)
-        if not np.all((steps > 0) & np.isfinite(steps)):
-            raise ValueError(f"HMC: step_size must be positive, got {self.step_size!r}")
-        return steps
+        return np.array(sizes, dtype=float)
 
     def _chain(
         self, target: Target, model: Model, theta: np.ndarray, rng: np.random.Generator
@@ -102,7 +113,7 @@ class HMC(Sampler):
         if not np.isfinite(value):
             raise LinAlgError(f"nothing can be computed at the starting values: {target.cause}")
         draws, densities, rates = [], [], []
-        for _ in track(range(self.n_iter), "trajectories", self.n_iter):
+        for _ in track(range(self.n_iter), "trajectories", self.n_iter, at_least=self._n_enough):
             momentum = rng.standard_normal(len(theta))
             place, there, gradient = theta, value, slope
             final = momentum

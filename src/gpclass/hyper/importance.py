@@ -46,9 +46,10 @@ class Importance(Sampler):
     Parameters
     ----------
     prior : "hierarchy", Prior, dictionary of parameter name to Prior, or None
-        "hierarchy" is GR06's Exponential-Gamma prior on inverse squared length-scales, and a weak normal on all else.
+        "hierarchy" is GR06's Exponential-Gamma prior on inverse squared length-scales, and a weak normal on all else;
+        with the default kernel too, whose length-scales it does not expect to be alike.
     n_draws : int
-        Draws in all; with ``literal``, in each iteration.
+        Draws in all, at least 21; with ``literal``, in each iteration.
     n_rounds : int or None
         Rounds after each of which the proposal is adapted; None is 5, or with ``literal`` 50 iterations.
     literal : bool
@@ -63,7 +64,7 @@ class Importance(Sampler):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_counts(self, n_draws=20)
+        check_counts(self, n_draws=21)  # of fewer weights the tail is too short to be judged
         if self.n_rounds is not None:
             check_counts(self, n_rounds=1)
         if isinstance(self.prior, str) and self.prior != "hierarchy":
@@ -71,7 +72,7 @@ class Importance(Sampler):
                 f"Importance: prior must be 'hierarchy', a Prior, a dictionary or None, got {self.prior!r}"
             )
         if not self.literal and self.n_draws < 5 * self._n_rounds:
-            raise ValueError(f"Importance: expected at least 5 draws a round, got {self.n_draws} in {self.n_rounds}")
+            raise ValueError(f"Importance: expected at least 5 draws a round, got {self.n_draws} in {self._n_rounds}")
 
     @property
     def _n_rounds(self) -> int:

@@ -115,7 +115,7 @@ def sample(model: Model, rng: np.random.Generator, n_draws: int, n_iter: int) ->
     return Learned(
         theta,
         trace[-1],
-        n_iter * n_draws,
+        len(trace) * n_draws,
         samples.n_effective >= ENOUGH,  # type: ignore[operator]
         theta_names=tuple(model.theta_names),
         samples=samples,

@@ -106,7 +106,7 @@ class NUTS(Sampler):
         told: list[bool] = []
         try:
             with task("draws", total) as draws:
-                trace = nutpie.sample(
+                sampler = nutpie.sample(
                     compiled,
                     draws=self.n_draws,
                     tune=self.n_tune,
@@ -115,7 +115,14 @@ class NUTS(Sampler):
                     seed=int(rng.integers(2**31)),
                     target_accept=self.target_accept,
                     progress_bar=False,
+                    blocking=False,
                 )
+                # Left to itself nutpie takes an interrupt for an end, and the draws made so far for all.
+                try:
+                    trace = sampler.wait()
+                except BaseException:
+                    sampler.cancel()
+                    raise
         except RuntimeError as error:
             causes = [target.cause for target in targets if target.cause]
             raise (errors[0] if errors else LinAlgError(f"NUTS could not start: {[*causes, str(error)][0]}")) from None

@@ -52,13 +52,16 @@ def _by_label(y: np.ndarray) -> list[np.ndarray]:
 
 
 def spread_rows(y: np.ndarray, max_rows: int) -> np.ndarray:
-    """At most so many rows, evenly spaced within each label (or over all rows, for numbers)."""
+    """At most so many rows (but one of each label), evenly spaced within each label (or over all, for numbers)."""
     n = len(y)
     if n <= max_rows:
         return np.arange(n)
     groups = _by_label(y)
-    # Every class keeps a share in proportion, and at least a few rows.
-    shares = [min(len(g), max(5, round(max_rows * len(g) / n))) for g in groups]
+    # Every class keeps a share in proportion, and at least a few rows where there is room for them.
+    least = min(5, max(1, max_rows // len(groups)))
+    shares = [min(len(g), max(least, round(max_rows * len(g) / n))) for g in groups]
+    while sum(shares) > max(max_rows, len(groups)):
+        shares[int(np.argmax(shares))] -= 1
     places = [g[np.linspace(0, len(g) - 1, s).round().astype(int)] for g, s in zip(groups, shares, strict=True)]
     return np.sort(np.concatenate(places))
 

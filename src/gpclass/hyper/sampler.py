@@ -28,6 +28,7 @@ class Sampler:
     ----------
     prior : Prior, dictionary of parameter name to Prior, or None
         See ``gpclass.priors``; by default a normal distribution about the starting values with standard deviation 3.
+        With the default kernel as for ``Evidence``.
     n_models : int
         Predictions average over fits at this many of the draws (or at all, if there are fewer).
     max_rows : int or None

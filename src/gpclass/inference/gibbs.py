@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 
 from .. import cone_draws, linalg
 from .._progress import track
-from ..diagnostics import effective_sample_size, effective_weights, split_r_hat
+from ..diagnostics import FEWEST_DRAWS, effective_sample_size, effective_weights, split_r_hat
 from ..likelihoods import Likelihood, MultinomialProbit, Probit
 from .base import Fit, Info, Weights, check_prior, threads_suited_to_size
 from .coupling import Coupled
@@ -77,7 +77,7 @@ class Gibbs:
     learner: ClassVar = VB()
 
     def __post_init__(self) -> None:
-        check_settings(self, n_draws=4, burn_in=0, thin=1, n_chains=1)
+        check_settings(self, n_draws=FEWEST_DRAWS, burn_in=0, thin=1, n_chains=1)
 
     @property
     def n_sweeps(self) -> int:
@@ -113,7 +113,8 @@ class Gibbs:
         seeds = np.random.SeedSequence(self.random_state).spawn(self.n_chains)
         work = (delayed(self._chain)(Sigma, root, y, likelihood, n_latent, seed) for seed in seeds)
         means, alphas = zip(*Parallel(n_jobs=self.n_jobs)(work), strict=True)
-        chains = np.stack(means)
+        n_kept = min(map(len, means))  # a callback may have stopped some chains
+        chains = np.stack([own[:n_kept] for own in means])
         # Only differences between classes show in labels: a shift common to all of them is the prior's business.
         visible = chains - chains.mean(axis=-1, keepdims=True) if n_latent > 1 else chains
         r_hat = float(np.max(split_r_hat(visible)))
@@ -121,12 +122,13 @@ class Gibbs:
         if self.evidence:
             evidence = importance_evidence(K, y, likelihood, n_latent, np.random.default_rng(self.random_state))
         info = Info(
-            self.n_sweeps,
+            self.burn_in + n_kept * self.thin,
             r_hat < 1.1,
             r_hat=r_hat,
             n_effective=effective_sample_size(visible),
         )
-        return Fit(Draws(np.stack(alphas), np.ones(n), chol, chains), evidence, evidence, info)
+        draws = Draws(np.stack([own[:n_kept] for own in alphas]), np.ones(n), chol, chains)
+        return Fit(draws, evidence, evidence, info)
 
     def _chain(
         self,
@@ -137,22 +139,23 @@ class Gibbs:
         C: int,
         seed: np.random.SeedSequence,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draws of the latent values (S, n, C) and of alpha."""
+        """Draws of the latent values (S, n, C) and of alpha; fewer than ``n_draws`` where a callback asks to stop."""
         rng = np.random.default_rng(seed)
         n = len(y)
         m = linalg.product(root, rng.standard_normal((n, C)))
         labels = np.asarray(y, dtype=np.int64)
         auxiliary = start_auxiliaries(labels, m, rng)
         kept_m, kept_alpha = np.empty((2, self.n_draws, n, C))
-        for step in track(range(self.n_sweeps), "sweeps", self.n_sweeps):
+        n_kept, enough = 0, self.burn_in + FEWEST_DRAWS * self.thin
+        for step in track(range(self.n_sweeps), "sweeps", self.n_sweeps, at_least=enough):
             auxiliary = draw_auxiliaries(labels, m, auxiliary, likelihood, rng)
             smoothed = linalg.product(Sigma, auxiliary)
             m = smoothed + linalg.product(root, rng.standard_normal((n, C)))
             after = step - self.burn_in
             if after >= 0 and (after + 1) % self.thin == 0:
-                kept_m[after // self.thin] = m
-                kept_alpha[after // self.thin] = auxiliary - smoothed
-        return kept_m, kept_alpha
+                kept_m[n_kept], kept_alpha[n_kept] = m, auxiliary - smoothed
+                n_kept += 1
+        return kept_m[:n_kept], kept_alpha[:n_kept]
 
 
 def is_plain_probit(likelihood: Likelihood) -> bool:
