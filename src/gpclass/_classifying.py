@@ -16,7 +16,6 @@ from .inference import EP, VB, Laplace
 from .inference.base import Engine
 from .kernels import Kernel, Matern
 from .likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, Softmax
-from .likelihoods.weighted import copies_left_out
 
 LIKELIHOODS = {
     "probit": Probit,
@@ -40,7 +39,7 @@ def best_engine(likelihood: Likelihood, weighted: bool = False) -> Engine:
     return EP()
 
 
-#: Two factors are settled by so many rows, evenly spaced.
+#: Three numbers are settled by so many rows, evenly spaced.
 _ENOUGH_ROWS = 20000
 
 
@@ -104,8 +103,16 @@ class LabelPredictor(ClassifierMixin):
         counts = np.ones(len(labels)) if judges is None else judges
         self._calibrate(proba, fits, counts, np.ones(len(labels), bool))
 
-    def _calibrate(self, proba: np.ndarray, fits: list[Fitted], weights: np.ndarray, kept: np.ndarray) -> None:
-        """Leave-one-out probabilities, and the two factors learned from them."""
+    def _calibrate(
+        self,
+        proba: np.ndarray,
+        fits: list[Fitted],
+        weights: np.ndarray,
+        kept: np.ndarray,
+        left_out: np.ndarray | None = None,
+    ) -> None:
+        """Leave-one-out probabilities, and the calibration learned from them; of each row's weight the share
+        ``left_out`` was left out, all of it by default."""
         self.calibration_ = Calibration()
         self.loo_proba_: np.ndarray | None = None
         # One row for every label that has a probability.
@@ -120,7 +127,7 @@ class LabelPredictor(ClassifierMixin):
             if len(fits) > 1:
                 # p(theta | all but row n) is, up to a constant, p(theta | all) / p(y_n | the others, theta), to the
                 # power of what is left out of the row; and theta may never have seen it.
-                seen = copies_left_out(weights).copy()
+                seen = weights * (1.0 if left_out is None else left_out)
                 if self.hyper_.rows is not None:
                     seen[np.setdiff1d(np.arange(len(seen)), self.hyper_.rows)] = 0.0
                 log_z = likelihood.loo_log_prob(labels, mean[rows], cov[rows])
@@ -135,9 +142,10 @@ class LabelPredictor(ClassifierMixin):
             by_label = [Belief(share[some], like, mean[some], cov[some]) for share, like, mean, cov in beliefs]
             self.calibration_ = calibrate(by_label, labels[few], counts[few])
         self.loo_proba_ = np.full((len(kept), len(self.classes_)), np.nan)
-        self.loo_proba_[kept] = sum(
-            np.exp(share)[:, None] * like.predict(*self.calibration_(mean, cov)) for share, like, mean, cov in beliefs
+        mixed = sum(
+            np.exp(share[:, None] + self.calibration_.log_proba(like, mean, cov)) for share, like, mean, cov in beliefs
         )
+        self.loo_proba_[kept] = mixed / np.sum(mixed, axis=1, keepdims=True)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``."""

@@ -22,13 +22,14 @@ from ._documentation import Documented
 from ._filing import is_filing
 from ._learning import HYPER, Fitted, fit_samples, learn_default, why_not_mixed
 from ._progress import Callbacks, Terminal, listening
-from ._tables import Categories, as_codes, find_categories
+from ._tables import Categories, _numbers, as_codes, find_categories, is_frame
 from .hyper import Alternating, Evidence, Fixed, HeldOut, Learned, Metropolis, Model
 from .hyper.sampler import Sampler
 from .hyper.weights import ViewWeights, view_weights
 from .inference import IVM, VB, Exact, Gibbs
 from .inference.base import Engine, Fit
 from .kernels import RBF, Categorical, Columns, Kernel, PerClass, View, WeightedSum, from_sklearn
+from .kernels.views import EmptyRowError
 from .likelihoods import Likelihood, Weighted
 from .posteriors import DrawsPosterior, Latent, Member, MixturePosterior, Posterior, make_posterior
 
@@ -82,11 +83,13 @@ def check_memory(n_rows: int, n_matrices: int, instead: tuple[str, ...]) -> None
 LARGEST = 1e100
 
 
-def _refuse_huge(X: np.ndarray) -> None:
+def refuse_huge(X: np.ndarray, first_row: int = 0) -> None:
+    """Refuse numbers that cannot be squared; ``first_row`` is the number of the first row, where X is not all."""
     if X.size and max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) > LARGEST:
         row, column = (int(first[0]) for first in np.nonzero(np.abs(X) > LARGEST))
         raise ValueError(
-            f"expected numbers of at most {LARGEST:g} in X, got {X[row, column]:g} in row {row}, column {column}"
+            f"expected numbers of at most {LARGEST:g} in X, got {X[row, column]:g} in row {first_row + row}, "
+            f"column {column}"
         )
 
 
@@ -205,8 +208,18 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
                 ) from None
             if not str(error).startswith("could not convert string to float"):
                 raise
+            if is_frame(X):  # of numbers in fit, which takes text for categories; or else y is at fault
+                for name in X.columns:
+                    _numbers(name, X[name])
+                raise
             raise ValueError(f"{error}; columns of categories need a data frame, got {type(X).__name__}") from error
-        _refuse_huge(valid[0] if y else valid)
+        rows = valid[0] if y else valid
+        refuse_huge(rows)
+        if not first and self._takes_missing and getattr(self, "_gram_layout", None) is None:
+            # Predictions go by blocks, which cannot tell the number of a row in X.
+            empty = np.flatnonzero(~self.kernel_.present(rows))
+            if len(empty):
+                raise EmptyRowError(int(empty[0]))
         return valid
 
     def _keep_categories(self, categories: dict[Any, Categories], columns: Any) -> None:
@@ -251,8 +264,8 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         and 1 when they are to be taken as they come."""
         if self.standardize not in ("auto", True, False):
             raise ValueError(f"standardize must be 'auto', True or False, got {self.standardize!r}")
-        views = self.kernel.kernel if isinstance(self.kernel, PerClass) else self.kernel
-        automatic = self.kernel is None or isinstance(views, WeightedSum)
+        kernels = self.kernel.children if isinstance(self.kernel, PerClass) else (self.kernel,)
+        automatic = all(kernel is None or isinstance(kernel, WeightedSum) for kernel in kernels)
         wanted = automatic if self.standardize == "auto" else self.standardize
         if wanted and isinstance(self.kernel, Kernel) and self.kernel.pairwise:
             raise ValueError("standardize=True makes no sense for a Precomputed kernel: X holds covariances")
@@ -298,12 +311,14 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         engine: Engine,
         n_latent: int,
         weights: np.ndarray | None = None,
+        left_out: np.ndarray | None = None,
     ) -> list[Fitted]:
-        """Choose theta, or sample it, fit there, and keep the result."""
+        """Choose theta, or sample it, fit there, and keep the result; ``weights`` and ``left_out`` as ``Weighted`` has
+        them."""
         # Measured at the peak of learning: factors, inverses and gradients for every latent function, and a dozen more.
         n_matrices = 7 * n_latent + 13 if isinstance(self.kernel, PerClass) else 3 * n_latent + 12
         check_memory(len(X), n_matrices, self._for_many_rows)
-        model = self._model_of(X, y, likelihood, engine, n_latent, weights)
+        model = self._model_of(X, y, likelihood, engine, n_latent, weights, left_out)
         hyper = choose("hyper", self.hyper, HYPER)
         n_models = getattr(hyper, "n_models", 1)
         if n_models > 1:
@@ -341,6 +356,7 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         engine: Engine,
         n_latent: int,
         weights: np.ndarray | None = None,
+        left_out: np.ndarray | None = None,
         moments: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Model:
         """Everything but theta: rows in the kernel's units, the kernel's shapes settled, settings checked."""
@@ -352,10 +368,10 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         self._settle_scale(X, weights, moments)
         X = self._scaled(X)
         kernel = self._start_kernel(X.shape[1]).bind(X, n_latent, self._columns(X.shape[1]))
-        if weights is not None and np.any(weights != 1.0):
+        if weights is not None and (np.any(weights != 1.0) or (left_out is not None and np.any(left_out != 1.0))):
             if not getattr(engine, "takes_weights", False):
                 raise TypeError(f"{type(engine).__name__} inference takes no weights; use inference='vb' or 'laplace'")
-            likelihood = Weighted(base=likelihood, weights=weights)
+            likelihood = Weighted(base=likelihood, weights=weights, left_out=left_out)
         return Model(kernel, likelihood, getattr(engine, "learner", engine), X, y, n_latent)
 
     def _learn_theta(self, model: Model, hyper: Any, engine: Engine, rng: np.random.Generator) -> Model:

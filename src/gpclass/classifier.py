@@ -17,7 +17,9 @@ from ._labels import checked_proba, class_factors, is_soft, refuse_mixed_labels
 from .inference import EP, VB, Gibbs, Laplace
 from .inference.base import Engine
 from .kernels import Kernel, WeightedSum
+from .kernels.views import EmptyRowError
 from .likelihoods import Likelihood, SoftLabels
+from .likelihoods.weighted import copies_left_out
 from .posteriors import Latent
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
@@ -45,8 +47,8 @@ class GPClassifier(LabelPredictor, GPEstimator):
         quickest), "nuts" (the no-U-turn sampler, needs ``pip install gpclass[mcmc]``), "hmc" (hybrid Monte Carlo as in
         WB98), and "metropolis" (together with the latent functions; needs ``inference="gibbs"``).
     calibration : "loo" or None, default="loo"
-        After fitting, learn one factor for all latent means and one for all latent variances from leave-one-out
-        predictions of the training labels; "gibbs" goes without.
+        After fitting, learn one factor for all latent means, one for all latent variances, and the share of labels that
+        no model foretells, from leave-one-out predictions of the training labels; "gibbs" goes without.
     class_weight : "balanced", dict of label to weight, or None, default=None
         How often rows of each class count, on top of ``sample_weight`` ("vb" and "laplace").
     n_restarts : int, default=0
@@ -70,7 +72,8 @@ class GPClassifier(LabelPredictor, GPEstimator):
     objective_ : float
         What learning maximises (without the prior), at the final fit; for "vb" the Laplace evidence at the same mode.
     calibration_ : Calibration
-        The learned ``mean_scale`` and ``variance_scale``; ``latent`` reports beliefs before they are applied.
+        The learned ``mean_scale``, ``variance_scale`` and ``surprise``; ``latent`` reports beliefs before they are
+        applied.
     loo_proba_ : (n, n_classes)
         Probabilities of each training row's labels without its own label; NaN for rows of weight 0.
     relevance_ : (n_features,) inverse squared length-scales
@@ -150,8 +153,9 @@ class GPClassifier(LabelPredictor, GPEstimator):
                 labels = self._encode(y)
                 proba = np.eye(len(self.classes_))[labels]
             likelihood = self._resolve_likelihood(len(self.classes_))
-            weights, proba = self._row_weights(X, proba, sample_weight)
-            engine = self._resolve_engine(likelihood, soft or bool(np.any(weights != 1.0)))
+            weights, left_out, proba = self._row_weights(X, proba, sample_weight)
+            weighted = bool(np.any(weights != 1.0) or np.any(left_out != 1.0))
+            engine = self._resolve_engine(likelihood, soft or weighted)
             kept = weights > 0
             if soft:
                 if not getattr(engine, "takes_weights", False):
@@ -160,8 +164,11 @@ class GPClassifier(LabelPredictor, GPEstimator):
                     )
                 likelihood = SoftLabels(base=likelihood, proba=proba[kept])
             n_latent = likelihood.n_latent(len(self.classes_))
-            fits = self._learn(X[kept], labels[kept], likelihood, engine, n_latent, weights[kept])
-            self._calibrate(proba[kept], fits, weights[kept], kept)
+            try:
+                fits = self._learn(X[kept], labels[kept], likelihood, engine, n_latent, weights[kept], left_out[kept])
+            except EmptyRowError as error:
+                raise EmptyRowError(int(np.flatnonzero(kept)[error.row])) from None
+            self._calibrate(proba[kept], fits, weights[kept], kept, left_out[kept])
         return self
 
     def _with_grams(self, X: np.ndarray, grams: Any, rows: Any) -> np.ndarray:
@@ -229,10 +236,14 @@ class GPClassifier(LabelPredictor, GPEstimator):
         """The share of rows whose most probable label is right; ``grams`` and ``rows`` as for ``predict``."""
         return accuracy_score(y, self.predict(X, grams, rows), sample_weight=sample_weight)
 
-    def _row_weights(self, X: np.ndarray, proba: np.ndarray, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
-        """How often each row counts, sample weight times class weight (rows of weight 0 are left out), and the labels'
-        probabilities as far as class weights change them."""
+    def _row_weights(
+        self, X: np.ndarray, proba: np.ndarray, sample_weight: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """How often each row counts, sample weight times class weight (rows of weight 0 do not); the share of that
+        which leaving a row out takes away; and the labels' probabilities as far as class weights change them."""
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        # Sample weights alone can be numbers of copies: a class weight says what a mistake costs.
+        left_out = np.divide(copies_left_out(weights), weights, out=np.ones_like(weights), where=weights > 0)
         if self.class_weight is not None:
             by_class = class_factors(self.class_weight, self.classes_, proba)
             weights = weights * (proba @ by_class)
@@ -249,7 +260,7 @@ class GPClassifier(LabelPredictor, GPEstimator):
                 f"expected rows with positive weight in every class, got none for {missing!r} "
                 f"({np.count_nonzero(counted)} of {len(self.classes_)} classes have weight)"
             )
-        return weights, proba
+        return weights, left_out, proba
 
     def _resolve_engine(self, likelihood: Likelihood, weighted: bool) -> Engine:
         if isinstance(self.inference, str) and self.inference == "auto":

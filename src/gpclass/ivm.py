@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator, available_memory, choose, column_moments
-from ._labels import refuse_mixed_labels
+from ._labels import is_missing, refuse_mixed_labels
 from ._learning import HYPER_OF_MANY, Fitted, for_many_rows
 from ._regressing import NumberPredictor
 from .calibration import Belief, Calibration, calibrate
@@ -128,7 +128,8 @@ class IVMEstimator(GPEstimator):
         return DEFAULT_SIZE if self.n_active is None else self.n_active
 
     def _absorb(self, X: np.ndarray, y: np.ndarray, n_latent: int) -> tuple[np.ndarray, np.ndarray]:
-        """Take in a batch of rows in the kernel's units; what was believed of each before."""
+        """Take in a batch of rows in the kernel's units; what was believed of each before. A callback may ask to stop:
+        then of the first of them, which are those taken in."""
         selector = Selector(update="adf" if self.update == "auto" else self.update)
         groups = 1 if selector.update == "vb" else n_latent
         basis = (
@@ -138,7 +139,7 @@ class IVMEstimator(GPEstimator):
         self._basis = basis  # only now: a batch that fails or is interrupted leaves the model as it was
         self.posterior_ = InducingPosterior.from_moments(self.kernel_, basis.rows.copy(), basis.mean, basis.Sigma)
         self.sites_ = None
-        self.n_seen_ = getattr(self, "n_seen_", 0) + len(y)
+        self.n_seen_ = getattr(self, "n_seen_", 0) + len(mean)
         return mean, variance
 
     def _first_basis(self, X: np.ndarray, n_latent: int, groups: int) -> Basis:
@@ -309,10 +310,10 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         "alternating" learns from the active rows, in turns with their selection (LPJ05 algorithm 2); "fixed" leaves
         them alone. "auto" is "held_out" from 5000 rows on, else "evidence".
     calibration : "loo" or None, default="loo"
-        After fitting, learn one factor for all latent means and one for all latent variances from predictions of the
-        training labels: of rows that were not kept, and of those kept without their own label. Rows that are passed
-        over are the easier ones, so ``loo_proba_`` flatters the model unless all are kept; of 5000 rows and more, 1000
-        are set aside until it has been calibrated, and can be kept only then (of more than 50000, not at all).
+        As for ``GPClassifier``, from predictions of the training labels: of rows that were not kept, and of those kept
+        without their own label. Rows that are passed over are the easier ones, so ``loo_proba_`` flatters the model
+        unless all are kept; of 5000 rows and more, 1000 are set aside until it has been calibrated, and can be kept
+        only then (of more than 50000, not at all).
     warm_start : bool, default=False
         Whether ``fit`` on the same data goes on from the rows kept by the last: after raising ``n_active``, or after
         an interrupt (Ctrl-C), which keeps what was chosen so far.
@@ -419,7 +420,8 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
         All rows speak, kept or not: at most ``n_active`` are kept, and what others have said of them stays. The first
         call learns the kernel parameters and the scale of the inputs; later ones leave them alone. ``classes`` (at the
         first call) lists all labels that can ever come; without it they are those of the first batch. Calibration
-        rests on what was predicted for each row before its label came. ``update="auto"`` is "adf" here.
+        rests on what was predicted for each row before its label came. ``update="auto"`` is "adf" here. Where a
+        callback stops a batch early, ``n_seen_`` says how many rows have been absorbed in all.
         """
         self._check_calibration()
         with self._fitting():
@@ -431,6 +433,7 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
             n_latent = likelihood.n_latent(len(self.classes_))
             rows = self._begin(X, labels, likelihood, self._ivm(best_engine(likelihood)), n_latent, first)
             mean, variance = self._absorb(rows, labels, n_latent)
+            labels = labels[: len(mean)]
             self.log_evidence_ += float(self.likelihood_.tilted(labels, mean, variance)[0].sum())
             self._calibrate_online(labels, mean, variance)
         return self
@@ -438,13 +441,14 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
     def _encode_batch(self, y: Any, classes: Any, first: bool) -> np.ndarray:
         """Labels of a batch as numbers; at the first, the classes."""
         check_classification_targets(y)
+        listed = None if classes is None else _checked_classes(classes)
         if first:
-            self.classes_ = np.unique(y if classes is None else classes)
+            self.classes_ = np.unique(y) if listed is None else listed
             if len(self.classes_) < 2:
                 raise ValueError(
                     f"expected at least 2 classes, got {self.classes_.tolist()}; list all that can come in classes="
                 )
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        elif listed is not None and not np.array_equal(listed, self.classes_):
             raise ValueError(f"classes= is {list(classes)!r}, but the model has {self.classes_.tolist()}")
         labels = np.searchsorted(self.classes_, y)
         known = self.classes_[np.minimum(labels, len(self.classes_) - 1)] == y
@@ -471,6 +475,20 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
             labels, mean, variance = self._recent
             belief = Belief(np.zeros(len(labels)), self.likelihood_, mean, variance)
             self.calibration_ = calibrate([belief], labels, np.ones(len(labels)))
+
+
+def _checked_classes(classes: Any) -> np.ndarray:
+    """All labels that can come, sorted."""
+    if isinstance(classes, str) or np.ndim(classes) != 1:
+        raise ValueError(f"expected a list of all labels that can come in classes=, got {classes!r}")
+    given = list(classes)
+    missing = [label for label in given if is_missing(label)]
+    if missing:
+        raise ValueError(f"expected labels in classes=, got {missing[0]!r} among {given!r}")
+    if len({isinstance(label, str) for label in given}) > 1:
+        kinds = sorted({type(label).__name__ for label in given})
+        raise ValueError(f"expected labels of one type in classes=, got a mixture of {' and '.join(kinds)}")
+    return np.unique(given)
 
 
 class IVMRegressor(NumberPredictor, IVMEstimator):
@@ -556,9 +574,9 @@ verbose
                 target = (np.asarray(y, dtype=float) - self.target_mean_) / self.target_scale_
             rows = self._begin(X, target, self._noise(), self._ivm(Exact()), 1, first)
             mean, variance = self._absorb(rows, target, 1)
-            self.log_evidence_ += float(self.likelihood_.tilted(target, mean, variance)[0].sum())
+            self.log_evidence_ += float(self.likelihood_.tilted(target[: len(mean)], mean, variance)[0].sum())
             if first:
-                self._in_units_of_target(len(y))
+                self._in_units_of_target(len(y), len(mean))
             else:
-                self.log_evidence_ -= len(y) * float(np.log(self.target_scale_))
+                self.log_evidence_ -= len(mean) * float(np.log(self.target_scale_))
         return self

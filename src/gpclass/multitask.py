@@ -259,7 +259,11 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
             raise ValueError(f"expected a task for every row, got {names[missing[0]]!r} in row {missing[0]}")
         if len({isinstance(name, str) for name in names}) > 1:
             raise ValueError("expected names of tasks of one type, got strings and others")
-        return np.array(names.tolist())
+        plain = np.array(names.tolist())
+        if plain.shape != names.shape:
+            raise ValueError(f"expected strings or numbers for the names of tasks, got {names[0]!r}")
+        # NumPy drops zeros at the end of strings and rounds large whole numbers among others: two names become one.
+        return plain if plain.tolist() == names.tolist() else names
 
     def _ivm(self, learner: Any) -> IVM:
         return IVM(
@@ -394,7 +398,7 @@ class MultiTaskIVM(LabelPredictor, NumberPredictor, GPEstimator):
     def predict_log_proba(self, X: Any, task: Any = None) -> np.ndarray:
         """Log probabilities (m, n_classes); ``task`` has the tasks of the rows, or the one task of all."""
         mean, variance = self.latent(X, task)
-        return self.likelihood_.predict_log(*self.calibration_(mean, variance))
+        return self.calibration_.log_proba(self.likelihood_, mean, variance)
 
     @available_if(_classifies)
     def predict_proba(self, X: Any, task: Any = None) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.cluster import kmeans_plusplus
-from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from ._classifying import LabelPredictor, best_engine
@@ -92,7 +92,7 @@ class SparseGPClassifier(LabelPredictor, GPEstimator):
         through the inducing rows. "held_out" puts right what "evidence" says of scale by the predictions of rows set
         aside. "loo" and "fixed" as for ``GPClassifier``. "auto" is "held_out" from 5000 rows on, else "evidence".
     calibration : "loo" or None, default="loo"
-        After fitting, learn one factor for all latent means and one for all latent variances from predictions of
+        After fitting, learn two factors and the share of surprises, as ``GPClassifier`` does, from predictions of
         each row's label without it.
     dtype : "float64" or "float32", default="float64"
         Of covariances with the inducing rows: "float32" is twice as fast.
@@ -188,7 +188,9 @@ n_features_in_
             source = from_blocks(X)
         elif isinstance(X, np.memmap) and y is not None:
             refuse_mixed_labels(y)
-            source = from_array(X, column_or_1d(y))
+            y = column_or_1d(y)
+            assert_all_finite(y, input_name="y")
+            source = from_array(X, y)
         else:
             refuse_mixed_labels(y)
             X, y = self._validated(X, y, order="C", ensure_min_samples=2)
@@ -278,6 +280,25 @@ n_features_in_
         if given > n_rows:
             warnings.warn(f"n_inducing is {given}, but there are {n_rows} rows: all of them are used", stacklevel=5)
         return min(int(given), n_rows)
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        """The log evidence at theta through the inducing rows, to compare values of theta by.
+
+        Always expectation propagation under the prior "fitc", on the rows that parameters are learned from (all, or
+        20000 of more): not ``log_evidence_``, which is of all rows, by ``inference`` and ``prior``. The inducing rows
+        stay where they are.
+
+        Parameters
+        ----------
+        theta, eval_gradient
+            As for ``GPClassifier``.
+
+        Returns
+        -------
+        value : float
+        gradient : (p,), only with ``eval_gradient``
+        """
+        return super().log_marginal_likelihood(theta, eval_gradient)
 
     @property
     def inducing_rows_(self) -> np.ndarray:

@@ -5,6 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.datasets import load_iris
 
 from gpclass import cone
 from gpclass.inference import EP, IVM, VB, Exact, Gibbs, Laplace, SparseEP, SparseVB
@@ -527,6 +528,15 @@ class TestVariationalBayes:
         # The determinants themselves lose digits as the amplitude grows.
         goal = 1e-6 if amplitude < 1e4 else 1e-4
         assert relative_error(pullback(fit.dK), central_difference(objective, kernel.theta)) < goal
+
+    def test_mode_where_labels_are_all_but_certain(self):
+        X, y = load_iris(return_X_y=True)
+        X, y = X[::3, 2:], y[::3]
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+        for log_variance in (9.5, 10.5, 11.0, 12.0):
+            fit = VB()(np.exp(log_variance) * Matern(np.exp(0.2), nu=2.5)(X), y, MultinomialProbit(), 3)
+            assert fit.info.converged
+            assert fit.info.n_iter < 40
 
     @pytest.mark.parametrize("scale", [1.0, 100.0, 1e4])
     def test_low_rank_kernels_reach_the_mode(self, scale):

@@ -241,6 +241,25 @@ def test_per_class_stacks_and_names():
         (lambda: WeightedSum({"a": Precomputed("a") * RBF()}), r"expected Precomputed\('a'\) by itself"),
         (lambda: WeightedSum({"a": View(WeightedSum({"b": RBF()}), [0])}), "got a WeightedSum; list its views"),
         (lambda: WeightedSum({"a": Scaled(RBF(), 2.0, fixed=True)}), "fix the weights instead"),
+        (lambda: WeightedSum({"a": White(0.1, fixed=True)}), "view 'a': .* variance of White is fixed at 0.1"),
+        (lambda: WeightedSum({"a": View(Constant(0.1, fixed=True), [0])}), "variance of Constant is fixed at 0.1"),
+        (
+            lambda: WeightedSum({"a": White(2.0)}).with_params({"a.variance": 3.0}),
+            "give it in weights, and fix the weights",
+        ),
+        (
+            lambda: WeightedSum({"a": Scaled(RBF(), 2.0, bounds={"variance": (1.0, 3.0)})}),
+            r"view 'a': .* variance of Scaled has bounds \(1, 3\); bound the weights instead",
+        ),
+        (lambda: WeightedSum({"a": White(0.1, bounds={"variance": (0.01, 1.0)})}), r"White has bounds \(0.01, 1\)"),
+        (
+            lambda: WeightedSum({"a": Linear(1.0, bounds={"weight_variance": (0.5, 2.0)})}),
+            r"weight_variance of Linear has bounds \(0.5, 2\)",
+        ),
+        (
+            lambda: WeightedSum({"a": RBF()}, {"a": 1.0}),
+            r"a sequence of 1 numbers in the order of the views, got \{'a'",
+        ),
         (lambda: WeightedSum({"a": RBF(), "b": View(RBF(), [0])}).bind(np.eye(3)), "got column 0 in both 'a' and 'b'"),
         (lambda: View(RBF(), slice("a", "b")).bind(np.eye(3)), "a slice must be of whole numbers"),
         (lambda: View(RBF(), [5]).bind(np.eye(3)), r"View selects columns \[5\], but X has 3 columns"),
@@ -319,6 +338,8 @@ def test_weighted_sum_is_a_sum():
     flat = WeightedSum({"a": View(RBF(), [0]), "b": 3.0 * White(2.0), "c": Constant(0.5)}).bind(X)
     assert flat.theta_names == ["weights[0]", "weights[1]", "weights[2]", "a.length_scale"]
     np.testing.assert_allclose(flat.weights, [1 / 3, 2.0, 0.5 / 3])
+    assert flat.fix().free().theta_names == flat.theta_names
+    assert WeightedSum({"a": RBF(), "b": White(1.0, fixed=True)}).theta_names[:2] == ["weights[0]", "weights[1]"]
     gap = X.copy()
     gap[0, 0] = np.nan
     np.testing.assert_allclose(flat(gap)[0, 0], 2.5)  # noise and constant look at no column

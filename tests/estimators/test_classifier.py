@@ -21,7 +21,7 @@ from gpclass.datasets import make_rings
 from gpclass.hyper import Evidence, Importance
 from gpclass.inference import EP, VB, Gibbs, Laplace
 from gpclass.kernels import RBF, Linear, PerClass, Polynomial, Precomputed, View, White
-from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit
+from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit, Probit, Weighted
 from gpclass.metrics import mean_log_probability
 
 
@@ -346,7 +346,7 @@ def test_calibration_learns_two_factors_and_keeps_the_decisions(iris):
     settings = {"kernel": 1000.0 * RBF(2.0), "standardize": True, "hyper": "fixed"}
     raw = GPClassifier(**settings, calibration=None).fit(X, y)
     calibrated = GPClassifier(**settings).fit(X, y)
-    assert raw.calibration_ == (1.0, 1.0)
+    assert raw.calibration_ == (1.0, 1.0, 0.0)
     assert calibrated.calibration_.mean_scale > 1.2  # VB is shy at large amplitudes
     np.testing.assert_array_equal(raw.latent(X_test).mean, calibrated.latent(X_test).mean)
     rows = np.arange(len(y))
@@ -372,15 +372,50 @@ def test_whole_weights_are_copies(iris, inference):
 
 
 @pytest.mark.parametrize("inference", ["vb", "laplace"])
-def test_a_row_that_matters_more_is_left_out_as_a_whole(iris, inference):
+@pytest.mark.parametrize("class_weight", [{0: 1, 1: 2, 2: 3}, {0: 0.5, 1: 0.5, 2: 0.5}])
+def test_whole_sample_weights_are_copies_under_class_weights(iris, inference, class_weight):
+    X, y, X_test, _ = iris
+    times = np.full(len(y), 2) if class_weight[0] == 0.5 else np.random.default_rng(0).integers(0, 4, len(y))
+    settings = {"kernel": 10.0 * RBF(1.5), "hyper": "fixed", "inference": inference, "class_weight": class_weight}
+    weighted = GPClassifier(**settings).fit(X, y, sample_weight=times)
+    copied = GPClassifier(**settings).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(np.repeat(weighted.loo_proba_, times, axis=0), copied.loo_proba_, atol=1e-6)
+    np.testing.assert_allclose(weighted.predict_proba(X_test), copied.predict_proba(X_test), atol=1e-6)
+
+
+@pytest.mark.parametrize("hyper", ["fixed", Importance(n_draws=40)])
+def test_whole_class_weights_are_as_others(iris, hyper):
     X, y, _, _ = iris
-    weights = np.random.default_rng(0).uniform(0.3, 4.0, len(y))
+    X, y = X[y > 0][:30], y[y > 0][:30]
+    whole, others = (
+        GPClassifier(10.0 * RBF(1.5), hyper=hyper, class_weight={1: 1, 2: price}, random_state=0).fit(X, y)
+        for price in (5, 5 + 1e-7)
+    )
+    np.testing.assert_allclose(whole.loo_proba_, others.loo_proba_, atol=1e-4)
+
+
+@pytest.mark.parametrize("inference", ["vb", "laplace"])
+@pytest.mark.parametrize("by", ["rows", "classes"])
+def test_a_row_that_matters_more_is_left_out_as_a_whole(iris, inference, by):
+    X, y, _, _ = iris
+    if by == "rows":
+        weights, class_weight = np.random.default_rng(0).uniform(0.3, 4.0, len(y)), None
+    else:  # whole, but no numbers of copies
+        weights, class_weight = np.ones(len(y)), {0: 1, 1: 5, 2: 2}
     settings = {"kernel": 10.0 * RBF(1.5), "inference": inference, "calibration": None, "hyper": "fixed"}
+    settings["class_weight"] = class_weight
     left_out = GPClassifier(**settings).fit(X, y, sample_weight=weights).loo_proba_
     for i in range(0, len(y), 7):
         rest = np.arange(len(y)) != i
         alone = GPClassifier(**settings).fit(X[rest], y[rest], sample_weight=weights[rest]).predict_proba(X[i : i + 1])
-        assert np.abs(left_out[i] - alone).max() < 0.04
+        assert np.abs(left_out[i] - alone).max() < 0.05
+
+
+def test_weights_of_some_rows_leave_out_as_much_as_of_all():
+    weighted = Weighted(base=Probit(), weights=np.array([2.0, 0.5, 3.0]))
+    np.testing.assert_array_equal(weighted.take(np.array([0, 2])).share_left_out(2), [1.0, 1.0])
+    copies = Weighted(base=Probit(), weights=np.array([4.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(copies.take(np.array([2, 0])).share_left_out(2), [0.5, 0.25])
 
 
 def test_weights_with_precomputed_covariances(iris):
@@ -401,8 +436,9 @@ def test_class_weights(iris):
     plain = GPClassifier(10.0 * RBF(1.5), hyper="fixed").fit(X[rare], y[rare])
     balanced = GPClassifier(10.0 * RBF(1.5), hyper="fixed", class_weight="balanced").fit(X[rare], y[rare])
     assert balanced.predict_proba(X_test)[:, 2].mean() > plain.predict_proba(X_test)[:, 2].mean()
-    by_hand = GPClassifier(10.0 * RBF(1.5), hyper="fixed", class_weight={2: 3.0}).fit(X, y)
-    direct = GPClassifier(10.0 * RBF(1.5), hyper="fixed").fit(X, y, sample_weight=np.where(y == 2, 3.0, 1.0))
+    settings = {"kernel": 10.0 * RBF(1.5), "hyper": "fixed", "calibration": None}
+    by_hand = GPClassifier(**settings, class_weight={2: 3.0}).fit(X, y)
+    direct = GPClassifier(**settings).fit(X, y, sample_weight=np.where(y == 2, 3.0, 1.0))
     np.testing.assert_array_equal(by_hand.predict_proba(X_test), direct.predict_proba(X_test))
 
 

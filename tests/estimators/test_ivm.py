@@ -57,7 +57,7 @@ def test_calibration_rests_on_training_rows_alone(digits):
     X, y, X_new, y_new = digits
     plain = fixed(n_active=100, calibration=None).fit(X, y)
     calibrated = fixed(n_active=100).fit(X, y)
-    assert plain.calibration_ == (1.0, 1.0)
+    assert plain.calibration_ == (1.0, 1.0, 0.0)
     assert log_loss(y_new, calibrated.predict_proba(X_new)) < 0.7 * log_loss(y_new, plain.predict_proba(X_new))
     # Rows that were passed over looked easy, so they flatter the model; but they are not simply fitted.
     assert calibrated.loo_proba_.shape == (500, 10)
@@ -397,6 +397,92 @@ def test_whoever_listens_can_stop_the_first_selection(many):
     assert len(model.active_) == 5
 
 
+class StopsAfter:
+    """A callback that asks to stop after so many rows."""
+
+    def __init__(self, n):
+        self.n, self.steps = n, 0
+
+    def setup(self, estimator, context):
+        self.steps = 0
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        row = context.task_name == "step" and context.parent.task_name == "rows"
+        self.steps += row
+        return row and self.steps >= self.n
+
+    def teardown(self, estimator, context):
+        pass
+
+
+@pytest.mark.parametrize("model", [IVMClassifier, IVMRegressor])
+def test_whoever_stops_a_batch_has_the_rows_up_to_there(model):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int) if model is IVMClassifier else 3.0 * X[:, 0]
+    stopped, short = (model(10.0 * RBF(), n_active=20, hyper="fixed").partial_fit(X[:10], y[:10]) for _ in range(2))
+    stopped.set_callbacks(StopsAfter(25)).partial_fit(X[10:], y[10:])
+    short.partial_fit(X[10:35], y[10:35])
+    assert stopped.n_seen_ == short.n_seen_ == 35
+    assert stopped.log_evidence_ == pytest.approx(short.log_evidence_)
+    if model is IVMClassifier:
+        np.testing.assert_array_equal(stopped._recent[0], short._recent[0])
+        np.testing.assert_allclose(stopped.predict_proba(X), short.predict_proba(X))
+    else:
+        np.testing.assert_allclose(stopped.predict(X), short.predict(X))
+    first = model(10.0 * RBF(), n_active=20, hyper="fixed").set_callbacks(StopsAfter(5)).partial_fit(X, y)
+    assert first.n_seen_ == 5
+    assert np.isfinite(first.log_evidence_)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"refine": False},
+        {"criterion": "gain"},
+        {"criterion": "probability"},
+        {"criterion": "random"},
+        {"block_size": 4},
+        {"likelihood": "logit"},
+        {"likelihood": "logit", "refine": False},
+        {"likelihood": Probit(label_noise=0.1, fixed="label_noise")},
+        {"n_classes": 3},
+        {"n_classes": 3, "update": "adf"},
+        {"n_classes": 3, "criterion": "entropy"},
+        {"n_classes": 3, "block_size": 4, "update": "adf"},
+        {"n_exchanges": 3},
+    ],
+)
+def test_rows_that_the_prior_has_settled_come_last(settings):
+    # A row of zeros has variance 0 under a linear kernel: its label says nothing of others.
+    n_classes = settings.get("n_classes", 2)
+    settings = {name: value for name, value in settings.items() if name != "n_classes"}
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    X[:2] = 0.0
+    y = np.digitize(X[:, 0], [0.0] if n_classes == 2 else [-0.5, 0.5])
+    for n_active in (8, 28):
+        model = IVMClassifier(Linear(), hyper="fixed", n_active=n_active, **settings).fit(X, y)
+        assert not {0, 1} & set(model.active_.tolist())
+    model = IVMClassifier(Linear(), hyper="fixed", n_active=30, **settings).fit(X, y)
+    proba = model.predict_proba(X)
+    assert np.all(np.isfinite(proba))
+    np.testing.assert_allclose(proba[0], 1.0 / n_classes)
+    assert np.mean(model.predict(X[2:]) == y[2:]) > 0.7
+    assert np.isfinite(model.log_evidence_)
+
+
+def test_a_batch_with_rows_that_the_prior_has_settled():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = (X[:, 0] > 0).astype(int)
+    X[:2] = 0.0
+    model = IVMClassifier(Linear(), hyper="fixed", n_active=8).partial_fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X[:1]), 0.5)
+    assert np.mean(model.predict(X[2:]) == y[2:]) > 0.9
+
+
 def test_settings_may_change_between_batches(digits):
     X, y, X_new, y_new = digits
     model = fixed(n_active=20).partial_fit(X[:100], y[:100], classes=np.arange(10))
@@ -409,6 +495,29 @@ def test_settings_may_change_between_batches(digits):
     shared = fixed(n_active=60, update="vb").partial_fit(X[:100], y[:100], classes=np.arange(10))
     shared.set_params(update="adf").partial_fit(X[100:], y[100:])
     assert shared.score(X_new, y_new) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ([0, 1, None], "expected labels in classes=, got None among"),
+        ([0.0, 1.0, np.nan], "expected labels in classes=, got nan among"),
+        (np.array([0.0, 1.0, np.nan]), "expected labels in classes=, got .*nan.* among"),
+        ([0, "1"], "of one type in classes=, got a mixture of int and str"),
+        ("01", "expected a list of all labels that can come in classes=, got '01'"),
+        (2, "expected a list of all labels that can come in classes=, got 2"),
+        ({0, 1}, "expected a list of all labels that can come in classes="),
+        (["a", "b"], r"expected labels of the classes \['a', 'b'\], got \[0, 1\] too"),
+    ],
+)
+def test_bad_classes(digits, classes, message):
+    X, y = digits[0][:20], digits[1][:20] % 2
+    with pytest.raises(ValueError, match=message):
+        fixed(n_active=5).partial_fit(X, y, classes=classes)
+    model = fixed(n_active=5).partial_fit(X, y, classes=[1, 0])
+    if not np.array_equal(classes, ["a", "b"]):
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X, y, classes=classes)
 
 
 def test_first_batches_of_any_kind(digits):

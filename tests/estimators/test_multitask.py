@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from gpclass import IVMClassifier, MultiTaskIVM
 from gpclass.hyper import Evidence
 from gpclass.inference.selection import Selector
-from gpclass.kernels import RBF
+from gpclass.kernels import RBF, Linear
 from gpclass.likelihoods import Probit
 
 NAMES = np.array(["anna", "bert", "cleo", "dora"])
@@ -191,6 +191,62 @@ def test_learning_alternates_across_tasks(speakers):
     model = MultiTaskIVM(5.0 * RBF(1.0, ard=True), n_active=40, hyper="alternating", standardize=True)
     model.fit(X, (y == "a").astype(int), task=who)
     assert model.relevance_[2] < 0.05 * model.relevance_.max()  # the third input is noise
+
+
+def test_whoever_listens_can_stop_once_every_task_has_a_row(speakers):
+    class Asks:
+        steps = 0
+
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            chosen = context.task_name == "step" and context.parent.task_name == "active rows"
+            self.steps += chosen
+            return chosen and self.steps == 1
+
+        def teardown(self, estimator, context):
+            pass
+
+    X, y, task = speakers[:3]
+    model = MultiTaskIVM(10.0 * RBF(), n_active=40, hyper="fixed").set_callbacks(Asks()).fit(X, y, task=task)
+    assert len(model.active_) == len(model.tasks_)
+    assert set(model.active_task_) == set(model.tasks_)
+    assert np.all(np.isfinite(model.predict_proba(X, task=task)))
+
+
+@pytest.mark.parametrize("names", [["a", "a\0"], [2**53, 2**53 + 1, 1.5], [1, 2], ["b", "a"]])
+def test_names_of_tasks_are_not_merged(names):
+    X = np.random.default_rng(0).normal(size=(10 * len(names), 2))
+    y = (X[:, 0] > 0).astype(int)
+    task = [name for name in names for _ in range(10)]
+    model = MultiTaskIVM(10.0 * RBF(), n_active=12, hyper="fixed").fit(X, y, task=task)
+    assert model.tasks_.tolist() == sorted(names)
+    for m, name in enumerate(names):
+        own = X[10 * m : 10 * m + 10]
+        np.testing.assert_allclose(
+            model.predict_proba(own, task=name), model.predict_proba(X, task=task)[10 * m : 10 * m + 10]
+        )
+
+
+def test_names_of_tasks_are_strings_or_numbers(speakers):
+    task = np.empty(len(speakers[0]), object)
+    task[:] = [(1, name) for name in speakers[2].tolist()]
+    with pytest.raises(ValueError, match=r"expected strings or numbers for the names of tasks, got \(1, 'anna'\)"):
+        MultiTaskIVM(hyper="fixed").fit(*speakers[:2], task=task)
+
+
+def test_tasks_with_rows_that_the_prior_has_settled():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = (X[:, 0] > 0).astype(int)
+    X[[0, 15]] = 0.0
+    task = np.repeat(["a", "b"], 15)
+    model = MultiTaskIVM(Linear(), n_active=12, hyper="fixed").fit(X, y, task=task)
+    assert not {0, 15} & set(model.active_.tolist())
+    np.testing.assert_allclose(model.predict_proba(X[:1], task="a"), 0.5)
 
 
 def test_interrupt_keeps_the_rows_chosen(speakers, monkeypatch):

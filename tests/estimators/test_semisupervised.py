@@ -14,7 +14,7 @@ from gpclass import IVMClassifier, NullCategoryClassifier
 from gpclass.datasets import make_crescents
 from gpclass.hyper import Alternating
 from gpclass.inference import IVM
-from gpclass.kernels import RBF, Constant, White
+from gpclass.kernels import RBF, Constant, Linear, White
 from gpclass.likelihoods import NullCategory
 
 KERNEL = 2.6 * RBF(3.7) + White(1e-3)
@@ -237,3 +237,12 @@ def test_crescents_are_checked():
     assert X.shape == (10, 2)
     assert sorted(y[y >= 0]) == [0, 1]
     assert np.all(truth[y >= 0] == y[y >= 0])
+
+
+def test_rows_that_the_prior_has_settled():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.where(np.arange(30) % 2, X[:, 0] > 0, -1)
+    X[0] = 0.0
+    model = NullCategoryClassifier(Linear(), n_active=8, hyper="fixed").fit(X, y)
+    assert np.all(np.isfinite(model.predict_proba(X)))
+    assert 0 not in model.active_

@@ -113,6 +113,49 @@ def test_bad_blocks(digits):
         model.fit(shuffled, y)
 
 
+def test_labels_of_one_type_in_all_blocks(digits):
+    X, y, _, _ = digits
+    model = fixed(n_inducing=10)
+    for blocks in ([(X, y), (X, y.astype(str))], [(X, y.astype(str).astype(object)), (X, y.astype(float))]):
+        with pytest.raises(ValueError, match=r"labels of one type, got a mixture of (float|int) and str"):
+            model.fit(blocks)
+    names = y.astype(str)
+    assert len(fixed(n_inducing=10).fit([(X, names), (X, names.astype(object))]).classes_) == 10
+
+
+@pytest.mark.parametrize("kind", ["blocks", "memmap", "array"])
+def test_numbers_that_cannot_be_squared(digits, tmp_path, kind):
+    X, y, _, _ = digits
+    X = np.tile(X, (4, 1))
+    X[2200, 3] = -1e150
+    labels = np.tile(y, 4)
+    stored = np.memmap(tmp_path / "X.dat", np.float64, "w+", shape=X.shape)
+    stored[:] = X
+    data = {
+        "blocks": ([(X[:1500], labels[:1500]), (X[1500:], labels[1500:])], None),
+        "memmap": (stored, labels),
+        "array": (X, labels),
+    }
+    with pytest.raises(ValueError, match=r"at most 1e\+100 in X, got -1e\+150 in row 2200, column 3"):
+        fixed(n_inducing=10).fit(*data[kind])
+
+
+@pytest.mark.parametrize("kind", ["blocks", "memmap", "array"])
+def test_labels_that_are_missing(digits, tmp_path, kind):
+    X, y, _, _ = digits
+    labels = y.astype(float)
+    labels[450] = np.nan
+    stored = np.memmap(tmp_path / "X.dat", np.float64, "w+", shape=X.shape)
+    stored[:] = X
+    data = {
+        "blocks": ([(X[:300], labels[:300]), (X[300:], labels[300:])], None),
+        "memmap": (stored, labels),
+        "array": (X, labels),
+    }
+    with pytest.raises(ValueError, match=r"Input y (of block 1 )?contains NaN"):
+        fixed(n_inducing=10).fit(*data[kind])
+
+
 def test_learning_through_inducing_rows():
     X, y = load_iris(return_X_y=True)
     few = SparseGPClassifier(10.0 * RBF(1.0), n_inducing=20, hyper=Evidence(max_rows=None))
@@ -240,9 +283,17 @@ def test_order_and_two_categories(ratings):
     assert model.predict_proba(X[:3]).shape == (3, 4)
 
 
+@pytest.mark.filterwarnings("ignore:SparseEP inference stopped after 200 iterations")
 def test_the_evidence_at_other_parameters():
     X, y = load_iris(return_X_y=True)
     model = SparseGPClassifier(10.0 * RBF(1.0), n_inducing=20).fit(X, y)
     theta = model.hyper_.theta
     assert np.isfinite(model.log_marginal_likelihood())
     assert model.log_marginal_likelihood(theta - 2.0) < model.log_marginal_likelihood()
+    # By expectation propagation under "fitc", whatever the model was fitted by.
+    settled = SparseEP(tol=1e-5, max_iter=200)
+    same = SparseGPClassifier(model.kernel_, inducing=model.inducing_rows_, hyper="fixed", inference=settled)
+    assert model.log_marginal_likelihood() == pytest.approx(same.set_params(prior="fitc").fit(X, y).log_evidence_)
+    other = SparseGPClassifier(model.kernel_, inducing=model.inducing_rows_, hyper="fixed", inference="vb").fit(X, y)
+    assert other.log_marginal_likelihood(theta) == pytest.approx(model.log_marginal_likelihood())
+    assert other.log_evidence_ != pytest.approx(other.log_marginal_likelihood(theta), abs=1e-2)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from gpclass import GPClassifier, GPRegressor, IVMClassifier, ViewVotingClassifier
+from gpclass import GPClassifier, GPRegressor, IVMClassifier, ViewVotingClassifier, posteriors
 from gpclass.datasets import make_views
 from gpclass.hyper import Importance
 from gpclass.kernels import (
@@ -121,6 +121,33 @@ def test_weights_of_their_own_for_every_class():
     model = GPClassifier(PerClass(kernel)).fit(X, y)
     assert model.kernel_.children[2].shares.sum() == pytest.approx(1.0)
     assert model.score(X, y) > 0.6
+
+
+def test_kernels_of_every_class_are_standardised_as_one_for_all():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2)) * [1000.0, 1.0]
+    y = np.digitize(X[:, 1], [-0.5, 0.5])
+    views = WeightedSum({"a": View(RBF(), [0]), "b": View(RBF(), [1])})
+    one, each = (GPClassifier(PerClass(kernel), hyper="fixed").fit(X, y) for kernel in (views, (views,) * 3))
+    np.testing.assert_array_equal(one.input_scale_, each.input_scale_)
+    np.testing.assert_allclose(one.predict_proba(X), each.predict_proba(X))
+    mixed = GPClassifier(PerClass((views, RBF(), views)), hyper="fixed").fit(X, y)
+    np.testing.assert_array_equal(mixed.input_scale_, 1.0)
+
+
+def test_rows_without_any_view_are_told_by_their_number(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = (X[:, 0] > 0).astype(int)
+    views = WeightedSum({"a": View(RBF(), [0]), "b": View(RBF(), [1])})
+    broken, weights = X.copy(), np.ones(30)
+    broken[7], weights[:3] = np.nan, 0.0
+    with pytest.raises(ValueError, match=r"got none in row 7$"):
+        GPClassifier(views, hyper="fixed").fit(broken, y, sample_weight=weights)
+    model = GPClassifier(views, hyper="fixed").fit(X, y)
+    monkeypatch.setattr(posteriors, "BLOCK_BYTES", 8 * 30 * 5)
+    with pytest.raises(ValueError, match=r"got none in row 7$"):
+        model.predict(broken)
 
 
 def test_display(model):
@@ -412,6 +439,15 @@ def test_odd_tables(table):
     # A category that is missing only now is as new as any other.
     with pytest.warns(UserWarning, match="hold categories that were not there in fit"):
         expected.predict(frame[:2].assign(colour=None))
+
+
+def test_text_where_fit_had_numbers():
+    X = pd.DataFrame({"u": np.arange(10.0), "v": np.arange(10.0) % 3})
+    model = GPClassifier(hyper="fixed").fit(X, X["v"] > 0)
+    with pytest.raises(ValueError, match="column 'v': expected numbers, as in fit, got 'high'"):
+        model.predict(X.assign(v="high"))
+    with pytest.raises(ValueError, match=r"could not convert string to float: .*'low'\)?$"):
+        GPRegressor(hyper="fixed").fit(X, ["low"] * 10)
 
 
 def test_kernels_on_tables(table):

@@ -9,7 +9,7 @@ from gpclass.hyper.objective import Model
 from gpclass.hyper.tasks import OneAgainstRest, TaskModel
 from gpclass.inference import EP, IVM
 from gpclass.inference.tasks import select_across
-from gpclass.kernels import RBF, View
+from gpclass.kernels import RBF, Linear, View
 from gpclass.likelihoods import Gaussian, MultinomialProbit, NullCategory, Probit
 
 from ..conftest import central_difference, relative_error
@@ -59,6 +59,24 @@ def test_every_task_gets_a_row():
     found = select_across(IVM(6, "gain"), 1.0 * RBF(0.1), [apart, alike], Gaussian(0.01), 1)
     assert [active.size for active in found.active] == [5, 1]
     assert found.order[-1] == 1
+
+
+def test_rows_that_lower_no_entropy_stay_outside():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    y = (X[:, 0] > 0) ^ (rng.random(150) < 0.15)
+    likelihood, kernel, ivm = Probit(label_noise=0.15), 10.0 * RBF(), IVM(150)
+    found = select_across(ivm, kernel, [(X, y.astype(int))], likelihood, 1)
+    alone, _ = ivm.select(kernel, X, y.astype(int), likelihood, 1)
+    assert found.active[0].rows == alone.rows
+    assert len(alone.rows) < 150
+
+
+def test_a_task_that_lowers_no_entropy_keeps_a_row():
+    apart = np.linspace(0, 9, 10)[:, None], np.arange(10) % 2
+    nothing = np.zeros((3, 1)), np.array([0, 1, 0])
+    found = select_across(IVM(13), Linear(), [apart, nothing], Probit(label_noise=0.1), 1)
+    assert found.active[1].size == 1
 
 
 def test_random_rows_are_shared_out_evenly():

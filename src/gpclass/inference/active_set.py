@@ -74,6 +74,7 @@ class ActiveSet:
     Attributes
     ----------
     mean (n, C), variance (n, G) : beliefs at all rows
+    floor (n, G) : no variance falls below this
     rows : the active rows, in the order of their inclusion
     barred (n,) : rows that no selection may choose
     site_mean (S, C), site_precision (S, G), L (G, S, S), b (S, C), M (G, n, S) : as above, up to the capacity
@@ -94,7 +95,7 @@ class ActiveSet:
         self.b = np.zeros((capacity, n_latent))
         self.site_mean = np.zeros((capacity, n_latent))
         self.site_precision = np.zeros((capacity, G))
-        self._floor = _FLOOR * self.variance
+        self.floor = _FLOOR * self.variance
 
     @property
     def size(self) -> int:
@@ -135,7 +136,7 @@ class ActiveSet:
                 own.astype(self.M.dtype),
                 1.0 / scale,
                 self.variance[:, g],
-                self._floor[:, g],
+                self.floor[:, g],
                 self.mean[:, classes],
                 self.b[k, classes],
             )
@@ -175,7 +176,7 @@ class ActiveSet:
                 self.M[g, part, k:stop] = new
                 self.variance[part, g] -= np.einsum("ij,ij->i", new, new)
                 self.mean[part, classes] += new @ self.b[k:stop, classes]
-            np.maximum(self.variance[:, g], self._floor[:, g], out=self.variance[:, g])
+            np.maximum(self.variance[:, g], self.floor[:, g], out=self.variance[:, g])
         self.rows.extend(int(row) for row in rows)
 
     def remove(self, position: int) -> None:
@@ -221,7 +222,9 @@ class ActiveSet:
         """How far each active row's site moves the posterior, (S,): KL(with it || without it), in nats."""
         mean, variance = self.without_own_site()
         rows, m, v = self.rows, mean[self.rows], variance[self.rows]
-        shrink = self.variance[rows] / v
+        # Where the prior leaves no doubt a site moves nothing: 1 for 0 / 0.
+        v = np.where(v > 0.0, v, 1.0)
+        shrink = np.where(self.variance[rows] > 0.0, self.variance[rows] / v, 1.0)
         return 0.5 * (shrink - 1.0 - np.log(shrink) + (self.mean[rows] - m) ** 2 / v).sum(axis=1)
 
     def sites(self) -> Chosen:

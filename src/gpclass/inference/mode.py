@@ -26,6 +26,9 @@ _TOO_FAR = 1e6
 
 #: With one latent function and fewer rows than this, factorising beats conjugate gradients.
 _FEW_ROWS = 200
+#: After so many Newton steps the cheap preconditioner is given up: where labels are all but certain, curvatures are so
+#: small that its measure of what is solved overlooks the directions in which the mode still has far to go.
+_PATIENCE = 20
 
 
 class Point(NamedTuple):
@@ -106,7 +109,9 @@ class Landscape:
         """Newton's method on J with backtracking; where J is concave it cannot miss."""
         point = self.start(init)
         heights = [point.J]
-        for _ in track(range(max_iter), "Newton steps"):
+        for step in track(range(max_iter), "Newton steps"):
+            if step >= _PATIENCE:
+                self._preconditioner = self._curved(point)
             m_target, target = self._newton_target(point)
             gain = float(np.vdot(point.p - point.alpha, m_target - point.m))
             size = 1.0
@@ -147,11 +152,15 @@ class Landscape:
         tol = min(0.1, max(rough, 1e-8))
         x, solved = self.solve(W, residual, tol, self._preconditioner)
         if not solved:
-            # A stronger preconditioner, kept for the steps that follow: curvatures change little from now on.
-            curved = Coupled(self.K, self.likelihood.curvature(self.y, point.m)[0])
-            self._preconditioner = Preconditioner(curved.apply, curved.precision(), 60)
+            # Kept for the steps that follow: curvatures change little from now on.
+            self._preconditioner = self._curved(point)
             x, _ = self.solve(W, residual, tol, self._preconditioner)
         return x
+
+    def _curved(self, point: Point) -> Preconditioner:
+        """The stronger preconditioner, by the product form of the curvature."""
+        curved = Coupled(self.K, self.likelihood.curvature(self.y, point.m)[0])
+        return Preconditioner(curved.apply, curved.precision(), 60)
 
     def split(self, auxiliary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Posterior mean and alpha given the auxiliaries: K (K + noise)^-1 and (K + noise)^-1 times them."""

@@ -76,9 +76,11 @@ class Basis:
     def absorb(
         self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, selector: Selector
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Take in rows in the order given; what was believed of each before its label came, (n, C) and (n, C)."""
+        """Take in rows in the order given; what was believed of each before its label came, (n, C) and (n, C). They are
+        fewer than the rows given where a callback asks to stop."""
         prior = self.kernel.diag(X)
         means, variances = np.empty((2, len(X), self._mean.shape[1]))
+        done = 0
         with linalg.suited_threads(self.budget):
             for i in track(range(len(X)), "rows", len(X)):
                 means[i], variances[i] = self._absorb(X[i : i + 1], y[i : i + 1], float(prior[i]), likelihood, selector)
@@ -86,7 +88,8 @@ class Basis:
                     self._drop(int(np.argmin(self._worth())))
                 if self._age >= _FRESH:
                     self._refresh()
-        return means, variances
+                done = i + 1
+        return means[:done], variances[:done]
 
     def _absorb(
         self, x: np.ndarray, y: np.ndarray, prior: float, likelihood: Likelihood, selector: Selector

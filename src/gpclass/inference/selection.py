@@ -45,6 +45,8 @@ _ROUGH = 1e-6
 _LEAST = 1e-12
 #: Fall of the entropy that is none.
 _NOTHING = 10.0 * _LEAST
+#: Score of rows that come last: below every other, and above that of rows that may not be chosen.
+_LAST = -np.finfo(float).max
 
 
 class Moments(NamedTuple):
@@ -84,6 +86,10 @@ class Selector:
                 raise ValueError(f"{name} must be one of {list(known)}, got {getattr(self, name)!r}")
         check_counts(self, block_size=1)
 
+    def least(self, likelihood: Likelihood) -> float:
+        """The score above which a row is worth taking up."""
+        return _NOTHING if self.criterion == "entropy" and not likelihood.log_concave else -np.inf
+
     def grow(
         self,
         active: ActiveSet,
@@ -99,7 +105,7 @@ class Selector:
         narrowing it: they stay outside.
         """
         judge = judge_of(self, active, y, likelihood, rng)
-        least = _NOTHING if self.criterion == "entropy" and not likelihood.log_concave else -np.inf
+        least = self.least(likelihood)
         # One row at a time the work is shared out over our own threads, and those of BLAS would be in their way.
         threads = linalg.one_thread if self.block_size == 1 else nullcontext()
         with threads, task("active rows", n_active - active.size) as steps:
@@ -157,17 +163,20 @@ class Selector:
             return Moments(likelihood.tilted(y, mean, full)[0], noise * slope / (noise + full), 1.0 / (noise + full))
         log_z, first, second = likelihood.tilted(y, mean, full)
         # A likelihood that is not log-concave may ask for a negative precision: then the mean alone is matched.
-        return Moments(log_z, first, np.maximum(-second, _LEAST / full))
+        floor = np.divide(_LEAST, full, out=np.full(full.shape, _LEAST), where=full > 0.0)
+        return Moments(log_z, first, np.maximum(-second, floor))
 
     def score(self, likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
         """How much each row is worth, (n,); only the order counts."""
         full = np.broadcast_to(variance, mean.shape)
         if self.criterion == "probability":
-            return -likelihood.tilted(y, mean, full)[0]
-        _, gain, nu = self.moments(likelihood, y, mean, variance)
-        shrink = np.minimum(nu * full, 1.0 - 1e-12)
-        fall = -np.log1p(-shrink).sum(axis=1)
-        return 0.5 * (fall if self.criterion == "entropy" else fall + (full * gain**2 - shrink).sum(axis=1))
+            score = -likelihood.tilted(y, mean, full)[0]
+        else:
+            _, gain, nu = self.moments(likelihood, y, mean, variance)
+            shrink = np.minimum(nu * full, 1.0 - 1e-12)
+            fall = -np.log1p(-shrink).sum(axis=1)
+            score = 0.5 * (fall if self.criterion == "entropy" else fall + (full * gain**2 - shrink).sum(axis=1))
+        return np.where(settled(variance), _LAST, score)
 
     def _from_pool(
         self,
@@ -203,7 +212,7 @@ class _Pool:
     """Joint beliefs about a few rows, small enough for full covariances (G, P, P)."""
 
     def __init__(self, active: ActiveSet, rows: np.ndarray) -> None:
-        self.mean = active.mean[rows]
+        self.mean, self.floor = active.mean[rows], active.floor[rows]
         k, X = active.size, active.columns.X[rows]
         K = active.columns.kernel(X)
         self.Sigma = np.stack(
@@ -215,7 +224,7 @@ class _Pool:
 
     @property
     def variance(self) -> np.ndarray:
-        return np.maximum(np.diagonal(self.Sigma, axis1=1, axis2=2).T, 1e-300)
+        return np.maximum(np.diagonal(self.Sigma, axis1=1, axis2=2).T, self.floor)
 
     def include(self, place: int, moments: Moments) -> None:
         """LPJ05 eqs 9-12."""
@@ -224,6 +233,12 @@ class _Pool:
             classes = slice(None) if len(self.Sigma) == 1 else slice(g, g + 1)
             self.mean[:, classes] += np.outer(s, moments.gain[0, classes])
             self.Sigma[g] -= moments.nu[0, g] * np.outer(s, s)
+
+
+def settled(variance: np.ndarray) -> np.ndarray:
+    """Rows (n,) whose latent values the prior has settled already, such as zeros under a linear kernel: their labels
+    say nothing of others."""
+    return ~np.any(variance > 0.0, axis=1)
 
 
 class Best(NamedTuple):
@@ -273,7 +288,8 @@ class _Random(Judge):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         rng = np.random.default_rng(0) if self.rng is None else self.rng
-        self.order = rng.permutation(np.flatnonzero(self.active.eligible))
+        order = rng.permutation(np.flatnonzero(self.active.eligible))
+        self.order = order[np.argsort(settled(self.active.variance)[order], kind="stable")]
         self.before = self.active.size
         # Falling random numbers: of several judges' rows, every one is equally likely to come next.
         self.marks = np.sort(rng.random(len(self.order)))[::-1]
@@ -300,7 +316,7 @@ class _Lazy(Judge):
     def _evaluate(self, rows: np.ndarray) -> None:
         mean, variance = self.active.mean[rows], self.active.variance[rows]
         log_p = cone.log_z(self.y[rows], mean, np.broadcast_to(variance, mean.shape), rough=True)
-        self.quantile[rows] = np.minimum(ndtri_exp(log_p), _CERTAIN)
+        self.quantile[rows] = np.where(settled(variance), -_LAST, np.minimum(ndtri_exp(log_p), _CERTAIN))
         self.seen[rows] = mean / np.sqrt(1.0 + variance)
 
     def best(self) -> Best:

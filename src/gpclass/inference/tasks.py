@@ -40,6 +40,7 @@ def select_across(
     """Choose active rows for tasks (X, y) until there are ``ivm.n_active`` in all (LPJ05 algorithm 3).
 
     The last places go to tasks that have got no row, if there are any; so ``n_active`` must be at least their number.
+    Every task gets one, also where no row of it lowers the entropy, or a callback asks to stop before.
     """
     selector = ivm.selector(kernel, likelihood, n_latent)
     budget = ivm.size(sum(len(y) for _, y in tasks))
@@ -48,20 +49,24 @@ def select_across(
     draws = np.random.default_rng(0) if rng is None and selector.criterion == "random" else rng
     judges = [judge_of(selector, own, y, likelihood, draws) for own, (_, y) in zip(active, tasks, strict=True)]
     best = [judge.best() for judge in judges]
+    least = selector.least(likelihood)
     order: list[int] = []
+    stopping = False
     try:
         with linalg.one_thread, task("active rows", budget) as steps:
             while len(order) < budget:
-                empty = [not own.size for own in active]
-                last = budget - len(order) <= sum(empty)
-                scores = [found.score for found in best]
-                m = int(np.argmax(np.where(empty, scores, -np.inf) if last else scores))
+                empty = np.array([not own.size for own in active])
+                scores = np.array([found.score for found in best])
+                last = stopping or budget - len(order) <= np.count_nonzero(empty)
+                open_to = empty if last else empty | (scores > least)
+                if not np.any(open_to):
+                    break
+                m = int(np.argmax(np.where(open_to, scores, -np.inf)))
                 selector.include(active[m], tasks[m][1], likelihood, best[m].row)
                 order.append(m)
                 full = active[m].size == len(tasks[m][1])
                 best[m] = best[m]._replace(score=-np.inf) if full else judges[m].best()
-                if steps.step():
-                    break
+                stopping |= steps.step()
     except KeyboardInterrupt:
         if not all(own.size for own in active):
             raise

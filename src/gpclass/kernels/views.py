@@ -146,6 +146,14 @@ class View(Kernel):
         return self.kernel.label
 
 
+class EmptyRowError(ValueError):
+    """A row that no view knows anything about, by its number."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"expected at least one view without NaN in every row, got none in row {row}")
+        self.row = row
+
+
 class _Presence(NamedTuple):
     """Which rows have which view, (n, J), and the factor (n,) that gives a row with gaps its full variance again."""
 
@@ -199,12 +207,21 @@ class WeightedSum(Kernel):
         for name, kernel in self.views.items():
             _check_view(name, kernel)
         J = len(self.views)
-        weights = np.full(J, 1.0 / J) if self.weights is None else np.array(self.weights, dtype=float)
+        try:
+            weights = np.full(J, 1.0 / J) if self.weights is None else np.array(self.weights, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"WeightedSum: weights must be a sequence of {J} numbers in the order of the views, got "
+                f"{self.weights!r}"
+            ) from None
         if weights.shape != (J,):
             raise ValueError(f"WeightedSum: expected {J} weights, one for each view, got shape {weights.shape}")
         views = {}
         for j, (name, kernel) in enumerate(self.views.items()):
-            views[name], amplitude = _without_amplitude(kernel)
+            try:
+                views[name], amplitude = _without_amplitude(kernel)
+            except ValueError as error:
+                raise ValueError(f"view {name!r}: {error}") from None
             weights[j] *= amplitude
         object.__setattr__(self, "views", views)
         object.__setattr__(self, "weights", weights)
@@ -269,7 +286,7 @@ class WeightedSum(Kernel):
         variance = has @ self.weights
         empty = np.flatnonzero(variance == 0.0)
         if len(empty):
-            raise ValueError(f"expected at least one view without NaN in every row, got none in row {empty[0]}")
+            raise EmptyRowError(int(empty[0]))
         return _Presence(has, np.sqrt(np.sum(self.weights) / variance))
 
     def _factors(self) -> np.ndarray:
@@ -359,21 +376,37 @@ def _has_weights(kernel: Kernel) -> bool:
 def _without_amplitude(kernel: Kernel) -> tuple[Kernel, float]:
     """A kernel and its amplitude, which the weight is to take over."""
     if isinstance(kernel, (Constant, White)):
-        return replace(kernel, variance=1.0, bounds={}, fixed=True), kernel.variance
+        # This is done again for every copy of the sum: a variance fixed at 1 has been taken out already.
+        _refuse_held(kernel, "variance", fixed=kernel.variance != 1.0)
+        return replace(kernel, variance=1.0, fixed=True), kernel.variance
     if isinstance(kernel, Scaled):
-        if "variance" in kernel._fixed_names():
-            raise ValueError(
-                "WeightedSum takes a view's amplitude into its weight, and this one is fixed; fix the weights instead: "
-                "WeightedSum(..., fixed='weights')"
-            )
+        _refuse_held(kernel, "variance")
         inner, amplitude = _without_amplitude(kernel.kernel)
         return inner, kernel.variance * amplitude
     if isinstance(kernel, View):
         inner, amplitude = _without_amplitude(kernel.kernel)
         return replace(kernel, kernel=inner), amplitude
     if isinstance(kernel, DotProduct) and not kernel.ard and np.ndim(kernel.weight_variance) == 0:
+        # Held or not is all the same here: the view is brought to a mean variance of 1.
+        _refuse_held(kernel, "weight_variance", fixed=False)
         return kernel.fix("weight_variance"), 1.0
     return kernel, 1.0
+
+
+def _refuse_held(kernel: Kernel, name: str, fixed: bool = True) -> None:
+    """Refuse bounds of an amplitude, and (``fixed``) one that is fixed: the weight would move it all the same."""
+    label = f"{name} of {type(kernel).__name__}"
+    if fixed and name in kernel._fixed_names():
+        raise ValueError(
+            f"WeightedSum takes a view's amplitude into its weight, and {label} is fixed at {getattr(kernel, name):g}; "
+            "give it in weights, and fix the weights instead: WeightedSum(..., fixed='weights')"
+        )
+    if name in kernel.bounds:
+        low, high = kernel.bounds[name]
+        raise ValueError(
+            f"WeightedSum takes a view's amplitude into its weight, and {label} has bounds ({low:g}, {high:g}); bound "
+            "the weights instead: WeightedSum(..., bounds={'weights': (low, high)})"
+        )
 
 
 def _refuse_overlap(views: Mapping[str, Kernel], n_features: int) -> None:

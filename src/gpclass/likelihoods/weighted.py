@@ -23,9 +23,13 @@ class Weighted(PerRow):
     """p(y_n | f_n)^w_n for the training rows; a whole weight is the same as that many copies of the row.
 
     For engines that work with derivatives in f; a power has no closed Gaussian average.
+
+    ``left_out`` (n,) is the share of each row's weight that leaving it out takes away; None judges by the weights. It
+    is given where they are products: five times the price of a mistake makes no five copies of a row.
     """
 
     weights: np.ndarray = field(default_factory=lambda: np.ones(0))
+    left_out: np.ndarray | None = None
 
     def auxiliary_noise(self, n: int) -> np.ndarray:
         return super().auxiliary_noise(n) / self.weights
@@ -34,10 +38,12 @@ class Weighted(PerRow):
         return self.weights * self.base.loo_log_prob(y, mean, cov)
 
     def take(self, rows: np.ndarray) -> Weighted:
-        return replace(self, base=self.base.take(rows), weights=self.weights[rows])
+        # Some of the weights may be whole where not all are: what is left out of a row stays as it is.
+        left_out = self.share_left_out(len(self.weights))[rows]
+        return replace(self, base=self.base.take(rows), weights=self.weights[rows], left_out=left_out)
 
     def share_left_out(self, n: int) -> np.ndarray:
-        return copies_left_out(self.weights) / self.weights
+        return copies_left_out(self.weights) / self.weights if self.left_out is None else self.left_out
 
     def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return self.weights * self.base.log_prob(y, f)
