@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits, make_classification
 from sklearn.model_selection import train_test_split
 
 from gpclass import GPClassifier
+from gpclass.experiments.data import MissingDataError, whole
 
 SETS = ("iris", "wine", "new_thyroid", "fgl", "crabs", "breast cancer", "toy", "segmentation", "digits", "made-up")
 
@@ -23,7 +24,7 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
         return load_digits(return_X_y=True)
     if name == "made-up":
         return make_classification(2000, 10, n_informative=5, n_classes=3, flip_y=0.15, random_state=0)
-    return load_small(name)
+    return whole(name) if name == "segmentation" else load_small(name)
 
 
 def losses(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float, float]:
@@ -45,7 +46,7 @@ def main() -> None:
     for name in SETS:
         try:
             X, y = load(name)
-        except FileNotFoundError as missing:
+        except (FileNotFoundError, MissingDataError) as missing:
             print(f"| {name} | {missing} | | |")
             continue
         mixed, plain, worst = np.array([losses(X, y, seed) for seed in range(3)]).T
