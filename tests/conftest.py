@@ -68,3 +68,24 @@ def browser():
         window = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield window
         window.close()
+
+
+class AsksToStop:
+    """A callback that asks, at the n-th step of a task and perhaps at all that follow, for it to stop."""
+
+    def __init__(self, task, n, again=False):
+        self.task, self.n, self.again, self.steps = task, n, again, 0
+
+    def setup(self, estimator, context):
+        self.steps = 0
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        step = context.task_name == "step" and context.parent.task_name == self.task
+        self.steps += step
+        return step and (self.steps == self.n or (self.again and self.steps > self.n))
+
+    def teardown(self, estimator, context):
+        pass

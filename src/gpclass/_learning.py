@@ -47,13 +47,13 @@ HYPER = {
 #: The words that estimators for many rows know; "auto" is settled by ``for_many_rows``.
 HYPER_OF_MANY = {"auto": HeldOut, **HYPER}
 #: From so many rows on, the estimators for many rows learn by rows set aside (measured: docs/design.md).
-_MANY = 5000
+MANY = 5000
 
 
 def for_many_rows(hyper: Any, n_rows: int, likelihood: Likelihood) -> Any:
     """The setting ``hyper`` of an estimator for many rows, "auto" settled."""
     if isinstance(hyper, str) and hyper == "auto":
-        return "held_out" if n_rows >= _MANY and likelihood.provides("tilted") else "evidence"
+        return "held_out" if n_rows >= MANY and likelihood.provides("tilted") else "evidence"
     return hyper
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -13,18 +11,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from ._active_rows import fit_ivm, one_theta
 from ._classifying import LabelPredictor, best_engine
-from ._estimator import GPEstimator, available_memory, choose, column_moments
+from ._estimator import GPEstimator, column_moments
 from ._labels import is_missing, refuse_mixed_labels
-from ._learning import HYPER_OF_MANY, Fitted, for_many_rows
+from ._learning import MANY, Fitted
 from ._regressing import NumberPredictor
 from .calibration import Belief, Calibration, calibrate
-from .hyper.held_out import HeldOut
 from .hyper.objective import set_aside
-from .hyper.sampler import Sampler
 from .inference import IVM, Exact
 from .inference.active_set import Chosen
-from .inference.base import Engine, Fit
+from .inference.base import Engine
 from .inference.ivm import DEFAULT_SIZE
 from .inference.online import Basis
 from .inference.selection import Selector
@@ -32,11 +29,9 @@ from .kernels import PerClass
 from .likelihoods import Likelihood
 from .posteriors import GaussianPosterior, InducingPosterior
 
-#: Rows that are passed over are the easier ones and flatter the model. Of so many rows, some are therefore set aside to
+#: Rows that are passed over are the easier ones and flatter the model. Of many rows, so many are therefore set aside to
 #: calibrate; of fewer, none can be spared (measured: docs/design.md).
-_MANY, _JUDGES = 5000, 1000
-#: Then the model is made again with them, where their share is larger than this.
-_WORTH_IT = 0.02
+_JUDGES = 1000
 #: Rows whose predictions, made before their label came, calibrate an online model.
 _RECENT = 1000
 
@@ -163,115 +158,6 @@ class IVMEstimator(GPEstimator):
         halves = [posterior.half(K, g) for g in range(groups)]
         Sigma = np.stack([K - half.T @ half for half in halves])
         return Basis(self.kernel_, self._budget, rows, K @ weights.alpha, Sigma)
-
-
-def fit_ivm(
-    estimator: Any,
-    X: np.ndarray,
-    y: np.ndarray,
-    likelihood: Likelihood,
-    ivm: IVM,
-    n_latent: int,
-    start: Chosen | None = None,
-    judges: np.ndarray | None = None,
-) -> tuple[Fit, bool]:
-    """Learn theta (unless ``start`` says that has been done), choose the active rows, and keep posterior and results;
-    the fit, and whether Ctrl-C cut it short.
-
-    ``judges`` (n,) are rows set aside: the fit's ``loo`` has beliefs about them by a model that has not heard their
-    labels. Only then, unless their share is too small to matter, the rest of the active rows is chosen from all."""
-    warn_if_too_many(ivm, len(y))
-    hyper = one_theta(estimator, len(y), likelihood)
-    rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
-    if start is None:
-        model = estimator._model_of(X, y, likelihood, ivm, n_latent)
-        selector = ivm.selector(model.kernel, likelihood, n_latent)  # whatever cannot be is said before any work
-        check_room([len(y)], ivm, ivm.n_groups(model.kernel, n_latent, selector))
-        model = estimator._learn_theta(model, hyper, ivm, rng)
-        rows = model.X
-    else:
-        rows = estimator._scaled(X)
-    ties = None if estimator.random_state is None else rng
-
-    def choose_rows(n_active: int, start: Chosen | None, barred: np.ndarray | None) -> tuple[Chosen, Fit, bool]:
-        few = replace(ivm, n_active=n_active)
-        kernel, likelihood = estimator.kernel_, estimator.likelihood_
-        active, interrupted = few.select(kernel, rows, y, likelihood, n_latent, ties, start, barred)
-        sites = active.sites()
-        try:
-            fit = few.finish(active, y, likelihood)
-        except KeyboardInterrupt:
-            active.clear()
-            active.include_all(*sites)
-            fit, interrupted = replace(few, refine=False).finish(active, y, likelihood), True
-        return active.sites(), fit, interrupted
-
-    S = ivm.size(len(y))
-    aside = np.zeros(len(y), bool) if judges is None else judges
-    late = round(S * float(np.mean(aside)))
-    early = S if late < _WORTH_IT * S else S - late
-    known, met = _split(start, aside, early, S)
-    early = min(max(early, 0 if known is None else len(known.rows)), S - (0 if met is None else len(met.rows)))
-    sites, fit, interrupted = choose_rows(early, known, aside)
-    if early < S and len(sites.rows) == early and not interrupted:
-        beliefs = fit.loo
-        try:
-            sites, fit, interrupted = choose_rows(S, sites if met is None else _joined(sites, met), None)
-        except KeyboardInterrupt:  # before any row was chosen: what there was is whole
-            interrupted = True
-        fit = fit._replace(loo=beliefs)
-    estimator._warn_about(ivm, fit)
-    estimator._basis = None
-    estimator.n_seen_ = len(y)
-    estimator.info_, estimator.n_iter_ = fit.info, fit.info.n_iter
-    estimator.log_evidence_, estimator.objective_ = fit.log_evidence, fit.objective
-    estimator.sites_ = sites
-    estimator.posterior_ = GaussianPosterior(estimator.kernel_, rows[sites.rows], fit.weights)
-    return fit, interrupted
-
-
-def warn_if_too_many(ivm: IVM, n_rows: int) -> None:
-    """Say so where more active rows are wanted than there are rows; called by what a ``fit`` calls."""
-    if ivm.n_active is not None and ivm.n_active > n_rows:
-        warnings.warn(f"n_active is {ivm.n_active}, but there are {n_rows} rows: all of them are used", stacklevel=5)
-
-
-def _split(start: Chosen | None, aside: np.ndarray, early: int, most: int) -> tuple[Chosen | None, Chosen | None]:
-    """Active rows to go on from, at most so many: for the first selection, and for the second, which are those that are
-    set aside and those that came after the first ``early``."""
-    if start is None:
-        return None, None
-    start = Chosen(*(part[:most] for part in start))
-    which = aside[start.rows] | (np.arange(len(start.rows)) >= early)
-    return Chosen(*(part[~which] for part in start)), Chosen(*(part[which] for part in start))
-
-
-def _joined(first: Chosen, second: Chosen) -> Chosen:
-    return Chosen(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
-
-
-def one_theta(estimator: Any, n_rows: int, likelihood: Likelihood, held_out: bool = True) -> Any:
-    """The setting ``hyper``, which must give one set of parameters; whether it may come from held-out rows."""
-    hyper = choose("hyper", for_many_rows(estimator.hyper, n_rows, likelihood), HYPER_OF_MANY)
-    if isinstance(hyper, Sampler) or (isinstance(hyper, HeldOut) and not held_out):
-        expected = "'auto', 'evidence', 'held_out'" if held_out else "'evidence'"
-        raise TypeError(
-            f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper={expected}, "
-            f"'alternating', 'loo' or 'fixed', got {estimator.hyper!r}"
-        )
-    return hyper
-
-
-def check_room(rows: list[int], ivm: IVM, n_groups: int) -> None:
-    """Refuse, before starting, a fit whose large arrays cannot fit: one for each of some numbers of rows."""
-    needed = sum(n * ivm.size(n) for n in rows) * n_groups * np.dtype(ivm.dtype).itemsize
-    available = available_memory()
-    if available is not None and needed > available:
-        raise MemoryError(
-            f"{ivm.size(sum(rows))} active rows of {sum(rows)} need {needed / 2**30:.1f} GiB for {n_groups} matrices "
-            f"of that shape, and this machine has {available / 2**30:.1f} GiB free; choose a smaller n_active, "
-            "dtype='float32', or update='vb', for which all classes share one matrix"
-        )
 
 
 class IVMClassifier(LabelPredictor, IVMEstimator):
@@ -410,7 +296,7 @@ class IVMClassifier(LabelPredictor, IVMEstimator):
     def _held_out(self, labels: np.ndarray, ivm: IVM) -> np.ndarray:
         """Which rows are set aside to calibrate: some of many, or none."""
         n = len(labels)
-        enough = self.calibration == "loo" and n >= _MANY and n - ivm.size(n) >= 2 * _JUDGES
+        enough = self.calibration == "loo" and n >= MANY and n - ivm.size(n) >= 2 * _JUDGES
         return set_aside(labels, _JUDGES if enough else 0)
 
     @with_callbacks

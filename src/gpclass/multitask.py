@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from . import linalg
+from ._active_rows import check_room, one_theta, warn_if_too_many
 from ._classifying import LabelPredictor, best_engine
 from ._estimator import GPEstimator
 from ._labels import is_missing, refuse_mixed_labels
@@ -24,7 +25,6 @@ from .hyper.tasks import TaskModel
 from .inference import IVM, Exact
 from .inference.base import Fit
 from .inference.tasks import Selection, select_across
-from .ivm import check_room, one_theta, warn_if_too_many
 from .kernels import RBF, Kernel
 from .likelihoods import Gaussian
 from .posteriors import GaussianPosterior, Latent

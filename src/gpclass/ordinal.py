@@ -10,6 +10,7 @@ from scipy.stats import norm
 from sklearn.callback import with_callbacks
 from sklearn.utils.multiclass import check_classification_targets
 
+from ._active_rows import fit_ivm
 from ._classifying import LabelPredictor
 from ._estimator import GPEstimator, choose
 from ._labels import refuse_mixed_labels
@@ -19,7 +20,6 @@ from .hyper.sampler import Sampler
 from .inference import EP, IVM
 from .inference.active_set import Chosen
 from .inference.base import Engine
-from .ivm import fit_ivm
 from .likelihoods import Likelihood, OrderedProbit, Probit
 
 ENGINES = {"ep": EP, "ivm": IVM}

@@ -10,6 +10,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from ._active_rows import check_room, warn_if_too_many
 from ._classifying import LabelPredictor
 from ._estimator import GPEstimator
 from ._labels import is_missing, refuse_mixed_labels
@@ -19,7 +20,6 @@ from .hyper.objective import Model
 from .hyper.tasks import OneAgainstRest
 from .inference import EP, IVM
 from .inference.base import Fit
-from .ivm import check_room, warn_if_too_many
 from .kernels import RBF, Constant, Kernel, White
 from .likelihoods import MultinomialProbit, NullCategory, Probit, Softmax
 from .posteriors import GaussianPosterior, SeparatePosterior

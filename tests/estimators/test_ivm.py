@@ -17,6 +17,8 @@ from gpclass.inference.selection import Selector
 from gpclass.kernels import RBF, Linear, PerClass, Precomputed, View, WeightedSum
 from gpclass.likelihoods import MultinomialProbit, Probit
 
+from ..conftest import AsksToStop
+
 
 @pytest.fixture(scope="module")
 def digits():
@@ -376,46 +378,9 @@ def test_an_interrupt_of_the_refinement_keeps_the_rows(digits, monkeypatch):
 def test_whoever_listens_can_stop_the_first_selection(many):
     X, y = many
 
-    class AsksOnce:
-        steps = 0
-
-        def setup(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context):
-            chosen = context.parent is not None and context.parent.task_name == "active rows"
-            self.steps += chosen
-            return chosen and self.steps == 5
-
-        def teardown(self, estimator, context):
-            pass
-
-    model = IVMClassifier(10.0 * RBF(), n_active=40, hyper="fixed").set_callbacks(AsksOnce()).fit(X, y)
+    model = IVMClassifier(10.0 * RBF(), n_active=40, hyper="fixed")
+    model.set_callbacks(AsksToStop("active rows", 5)).fit(X, y)
     assert len(model.active_) == 5
-
-
-class StopsAfter:
-    """A callback that asks to stop after so many rows."""
-
-    def __init__(self, n):
-        self.n, self.steps = n, 0
-
-    def setup(self, estimator, context):
-        self.steps = 0
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        row = context.task_name == "step" and context.parent.task_name == "rows"
-        self.steps += row
-        return row and self.steps >= self.n
-
-    def teardown(self, estimator, context):
-        pass
 
 
 @pytest.mark.parametrize("model", [IVMClassifier, IVMRegressor])
@@ -423,7 +388,7 @@ def test_whoever_stops_a_batch_has_the_rows_up_to_there(model):
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = (X[:, 0] > 0).astype(int) if model is IVMClassifier else 3.0 * X[:, 0]
     stopped, short = (model(10.0 * RBF(), n_active=20, hyper="fixed").partial_fit(X[:10], y[:10]) for _ in range(2))
-    stopped.set_callbacks(StopsAfter(25)).partial_fit(X[10:], y[10:])
+    stopped.set_callbacks(AsksToStop("rows", 25, again=True)).partial_fit(X[10:], y[10:])
     short.partial_fit(X[10:35], y[10:35])
     assert stopped.n_seen_ == short.n_seen_ == 35
     assert stopped.log_evidence_ == pytest.approx(short.log_evidence_)
@@ -432,7 +397,8 @@ def test_whoever_stops_a_batch_has_the_rows_up_to_there(model):
         np.testing.assert_allclose(stopped.predict_proba(X), short.predict_proba(X))
     else:
         np.testing.assert_allclose(stopped.predict(X), short.predict(X))
-    first = model(10.0 * RBF(), n_active=20, hyper="fixed").set_callbacks(StopsAfter(5)).partial_fit(X, y)
+    first = model(10.0 * RBF(), n_active=20, hyper="fixed")
+    first.set_callbacks(AsksToStop("rows", 5, again=True)).partial_fit(X, y)
     assert first.n_seen_ == 5
     assert np.isfinite(first.log_evidence_)
 

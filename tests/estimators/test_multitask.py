@@ -17,6 +17,8 @@ from gpclass.inference.selection import Selector
 from gpclass.kernels import RBF, Linear
 from gpclass.likelihoods import Probit
 
+from ..conftest import AsksToStop
+
 NAMES = np.array(["anna", "bert", "cleo", "dora"])
 
 
@@ -194,25 +196,9 @@ def test_learning_alternates_across_tasks(speakers):
 
 
 def test_whoever_listens_can_stop_once_every_task_has_a_row(speakers):
-    class Asks:
-        steps = 0
-
-        def setup(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context):
-            chosen = context.task_name == "step" and context.parent.task_name == "active rows"
-            self.steps += chosen
-            return chosen and self.steps == 1
-
-        def teardown(self, estimator, context):
-            pass
-
     X, y, task = speakers[:3]
-    model = MultiTaskIVM(10.0 * RBF(), n_active=40, hyper="fixed").set_callbacks(Asks()).fit(X, y, task=task)
+    model = MultiTaskIVM(10.0 * RBF(), n_active=40, hyper="fixed")
+    model.set_callbacks(AsksToStop("active rows", 1)).fit(X, y, task=task)
     assert len(model.active_) == len(model.tasks_)
     assert set(model.active_task_) == set(model.tasks_)
     assert np.all(np.isfinite(model.predict_proba(X, task=task)))
