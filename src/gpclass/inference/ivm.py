@@ -13,7 +13,7 @@ from .active_set import ActiveSet, Chosen
 from .base import Engine, Fit, Info, class_matrix
 from .coupling import Coupled, Room
 from .ep import EP, Sites
-from .mode import Landscape
+from .mode import Landscape, Point
 from .selection import Selector
 from .settings import check_counts, check_settings
 from .vb import left_out_variance
@@ -141,14 +141,14 @@ class IVM:
         """Refine the sites if that is wanted; the result, with beliefs about every row without its own label."""
         fit = self.settle(active, y, likelihood)
         beliefs = active.without_own_site()
-        of_bayes = self.refine and self.selector(active.columns.kernel, likelihood, beliefs[0].shape[1]).update == "vb"
-        if of_bayes and active.size == len(y):
-            for belief, own in zip(beliefs, _leave_one_out(active, y[active.rows], likelihood, fit), strict=True):
+        if fit.loo is not None:
+            for belief, own in zip(beliefs, fit.loo, strict=True):
                 belief[active.rows] = own
         return fit._replace(loo=beliefs)
 
     def settle(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood) -> Fit:
-        """Refine the sites if that is wanted; the result."""
+        """Refine the sites if that is wanted; the result, with beliefs about the active rows without their own labels
+        where dividing out their sites would not do."""
         kernel = active.columns.kernel
         n_latent = active.mean.shape[1]
         selector = self.selector(kernel, likelihood, n_latent)
@@ -161,7 +161,7 @@ class IVM:
         active.clear()
         active.include_all(rows, sites.precision, sites.location / sites.precision)
         info = fit.info._replace(n_iter=active.size + fit.info.n_iter)
-        return fit._replace(weights=active.weights(), info=info, loo=None, state=None)
+        return fit._replace(weights=active.weights(), info=info, state=None)
 
 
 def refined_sites(selector: Selector, active: ActiveSet, y: np.ndarray, likelihood: Likelihood) -> tuple[Sites, Fit]:
@@ -178,14 +178,15 @@ def refined_sites(selector: Selector, active: ActiveSet, y: np.ndarray, likeliho
             precision = np.broadcast_to(1.0 / noise, (S, active.n_groups))
             bound = top.J - 0.5 * hill.log_det
             info = Info(len(heights) - 1, converged)
-            return Sites(precision, top.m / noise + top.alpha), Fit(active.weights(), bound, bound, info)
+            loo = _leave_one_out(hill, top) if len(active.mean) == S else None
+            return Sites(precision, top.m / noise + top.alpha), Fit(active.weights(), bound, bound, info, loo=loo)
         precision = np.broadcast_to(active.site_precision[:S], (S, C))
         start = Sites(precision.copy(), precision * active.site_mean[:S])
         fit = EP(coupling="none", max_iter=400 if C == 1 else 100)(K, y, likelihood, C, init=start)
-        return fit.state, fit
+        return fit.state, fit._replace(loo=None)
 
 
-def _leave_one_out(active: ActiveSet, y: np.ndarray, likelihood: Likelihood, fit: Fit) -> tuple[np.ndarray, np.ndarray]:
+def _leave_one_out(hill: Landscape, top: Point) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances (S, C) of the active rows, each without its own label, where "vb" has refined their sites and
     all rows are active.
 
@@ -195,17 +196,15 @@ def _leave_one_out(active: ActiveSet, y: np.ndarray, likelihood: Likelihood, fit
     selection the same would be too hard: without a row that was kept, another would have been, and calibration by
     rows that nothing stands in for makes predictions too shy (measured: docs/design.md).
     """
-    K = active.columns.kernel(active.columns.X[active.rows])
-    hill = Landscape(K, y, likelihood, active.mean.shape[1])
-    point = hill.at(fit.weights.alpha)
-    d, _ = likelihood.curvature(y, point.m)
+    d, _ = hill.likelihood.curvature(hill.y, top.m)
     if d.size * len(d) <= _ALL_AT_ONCE:
-        mean, _ = hill.leave_one_out(point, Coupled(K, d))
+        mean, _ = hill.leave_one_out(top, Coupled(hill.K, d))
     else:
         room = Room(len(d), 1)
-        alone = [Coupled(class_matrix(K, c), own[:, None], room).marginals()[:, 0, 0] for c, own in enumerate(d.T)]
-        variance = np.stack(alone, axis=1)
-        mean = point.m - variance / (1.0 - d * variance) * point.p
+        alone = [Coupled(class_matrix(hill.K, c), own[:, None], room).marginals() for c, own in enumerate(d.T)]
+        variance = np.concatenate(alone, axis=1)[:, :, 0]
+        # As docs/theory/leave_one_out.md has it for coupled classes, with W_n = diag(d_n).
+        mean = top.m - variance / (1.0 - d * variance) * top.p
     return mean, left_out_variance(hill)
 
 
