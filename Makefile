@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 demo: $(STAMP)
-	$(BIN)/python -m gpclass.demo --out $(DEMO)
+	$(BIN)/python -m gpclass.cli.demo --out $(DEMO)
 
 test: lint
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile

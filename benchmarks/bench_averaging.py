@@ -14,8 +14,8 @@ from sklearn.model_selection import train_test_split
 
 from gpclass import GPClassifier
 from gpclass.hyper import NUTS, Evidence, Importance
+from gpclass.hyper.priors import Normal
 from gpclass.kernels import Matern
-from gpclass.priors import Normal
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SAMPLERS = {

@@ -1,7 +1,7 @@
 """EP evidence and gradient at n = 1000, K = 10, against the factorisations it cannot do without.
 
 With sites that are independent between classes a sweep is K Cholesky factorisations and triangular inversions, and what
-comes on top. Coupled sites (the default) need full inverses and a triangular solve for each class: a sweep costs more,
+comes on top. ProductFormPosterior sites (the default) need full inverses and a triangular solve for each class: a sweep costs more,
 but far fewer are needed.
 """
 

@@ -16,8 +16,8 @@ from sklearn.gaussian_process import kernels as sk
 from sklearn.metrics import log_loss
 
 from gpclass import IVMClassifier
-from gpclass.inference.active_set import ActiveSet
-from gpclass.inference.selection import Selector
+from gpclass.inference.active.active_set import ActiveSet
+from gpclass.inference.active.selection import Selector
 from gpclass.kernels import RBF
 from gpclass.likelihoods import MultinomialProbit, Probit
 

@@ -1,4 +1,4 @@
-"""What the learned share of surprises is worth: log loss of new rows with calibration as it is, and with that share 0.
+"""What the learned share of lapses is worth: log loss of new rows with calibration as it is, and with that share 0.
 
 Stratified splits, seeds 0 to 2, half of the rows to learn from and at most 300, at most 1500 to test. The made-up set
 has three classes and draws 15 % of its labels anew.
@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits, make_classification
 from sklearn.model_selection import train_test_split
 
 from gpclass import GPClassifier
-from gpclass.experiments.data import MissingDataError, whole
+from gpclass.papers.data import MissingDataError, whole
 
 SETS = ("iris", "wine", "new_thyroid", "fgl", "crabs", "breast cancer", "toy", "segmentation", "digits", "made-up")
 
@@ -28,14 +28,14 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def losses(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float, float]:
-    """With the share of surprises, without it, and the worst row without it."""
+    """With the share of lapses, without it, and the worst row without it."""
     n = min(len(y) // 2, 300)
     X, X_test, y, y_test = train_test_split(X, y, train_size=n, random_state=seed, stratify=y)
     X_test, y_test = X_test[:1500], y_test[:1500]
     model = GPClassifier().fit(X, y)
     own = np.arange(len(y_test)), np.searchsorted(model.classes_, y_test)
     mixed = -model.predict_log_proba(X_test)[own]
-    model.calibration_ = model.calibration_._replace(surprise=0.0)
+    model.calibration_ = model.calibration_._replace(lapse_rate=0.0)
     plain = -model.predict_log_proba(X_test)[own]
     return float(mixed.mean()), float(plain.mean()), float(plain.max())
 

@@ -12,14 +12,14 @@ import time
 import numpy as np
 from sklearn.datasets import load_iris, load_wine
 
-from gpclass.calibration import Calibration
 from gpclass.datasets import make_rings
 from gpclass.inference import EP, VB, Gibbs, Laplace
 from gpclass.inference.base import Weights
-from gpclass.inference.gibbs import Draws
+from gpclass.inference.calibration import Calibration
+from gpclass.inference.dense.gibbs import Draws
+from gpclass.inference.posteriors import make_posterior
 from gpclass.kernels import RBF, Kernel
 from gpclass.likelihoods import MultinomialProbit
-from gpclass.posteriors import make_posterior
 
 ENGINES = {"VB": VB(), "EP": EP(coupling="none"), "EP full": EP(coupling="full"), "Laplace": Laplace()}
 

@@ -20,9 +20,9 @@ from sklearn.model_selection import train_test_split
 from gpclass import GPClassifier
 from gpclass.datasets import make_views
 from gpclass.hyper import NUTS, Importance
+from gpclass.hyper.priors import Normal
 from gpclass.kernels import RBF, View, WeightedSum
 from gpclass.plotting import ViewWeightsDisplay
-from gpclass.priors import Normal
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

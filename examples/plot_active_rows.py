@@ -45,7 +45,7 @@ for criterion, found in errors.items():
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 ax.plot(sizes, errors["probability"], "o-", label="least expected labels first")
 ax.plot(sizes, errors["random"], "s--", label="at random")
-ax.set(xlabel="rows kept", ylabel="errors on new rows, %", ylim=(0, None), title="Chosen rows are worth more")
+ax.set(xlabel="rows kept", ylabel="errors on new rows, %", ylim=(0, None), title="ActiveSites rows are worth more")
 ax.grid(alpha=0.25)
 ax.legend()
 plt.show()

@@ -42,7 +42,7 @@ for amplitude in amplitudes:
         values.append(result.distance(name, "Gibbs"))
 
 # %%
-# Coupled expectation propagation follows the chains closely at every amplitude. Variational Bayes is nearly as
+# ProductFormPosterior expectation propagation follows the chains closely at every amplitude. Variational Bayes is nearly as
 # good while the amplitude is moderate. Laplace's method looks at the mode alone, which is too close to zero,
 # and is the furthest away. That is why calibration is on by default: it puts right most of what an engine gets
 # wrong.

@@ -11,8 +11,8 @@ import numpy as np
 
 from gpclass import GPClassifier
 from gpclass.datasets import make_rings
+from gpclass.evaluation.metrics import mean_log_probability
 from gpclass.kernels import RBF, Linear, Matern, Polynomial
-from gpclass.metrics import mean_log_probability
 
 X, y = make_rings(120, n_irrelevant=3, random_state=0)
 X_new, y_new = make_rings(3000, n_irrelevant=3, random_state=1)

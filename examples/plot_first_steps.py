@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
 
 from gpclass import GPClassifier
-from gpclass.metrics import calibration_error, reliability_curve
+from gpclass.evaluation.metrics import calibration_error, reliability_curve
 from gpclass.plotting import ProbabilityMapDisplay, ReliabilityDisplay
 
 wine = load_wine(as_frame=True)

@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from gpclass import GPClassifier
+from gpclass.evaluation.uncertainty import entropy_split
 from gpclass.kernels import RBF
-from gpclass.uncertainty import entropy_split
 
 rng = np.random.default_rng(0)
 centres = np.repeat([(-2.0, 0.0), (2.0, 0.0), (0.0, 2.5)], [60, 60, 120], axis=0)
@@ -25,8 +25,8 @@ model = GPClassifier(10.0 * RBF(1.0)).fit(X, y)
 # function: what a label taken there would teach.
 side = np.linspace(-5, 5, 70)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-total, removable, lasting = entropy_split(model, grid)
-parts = {"not known in all": total, "more rows would not help": lasting, "more rows would help": removable}
+total, epistemic, aleatoric = entropy_split(model, grid)
+parts = {"not known in all": total, "more rows would not help": aleatoric, "more rows would help": epistemic}
 
 # %%
 # Above, labels are mixed, and no number of rows will change that. Below and in the corners there are no rows

@@ -12,8 +12,8 @@ import numpy as np
 
 from gpclass import GPClassifier
 from gpclass.hyper import Evidence, Importance
+from gpclass.hyper.priors import LogNormal
 from gpclass.kernels import RBF
-from gpclass.priors import LogNormal
 
 rng = np.random.default_rng(4)
 X = np.sort(rng.uniform(-3, 3, 30))[:, None]

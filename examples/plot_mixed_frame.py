@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from gpclass import GPClassifier
-from gpclass.metrics import mean_log_probability
+from gpclass.evaluation.metrics import mean_log_probability
 
 rng = np.random.default_rng(0)
 n = 700
@@ -58,7 +58,7 @@ for plan, colour in zip(("basic", "family", "student"), ("#0072B2", "#009E73", "
     truth = {"basic": 1.5, "family": 0.0, "student": -1.5}[plan] * (ages - 49) / 10
     ax.plot(ages, stays, color=colour, label=plan)
     ax.plot(ages, 1 / (1 + np.exp(-truth)), color=colour, linestyle=":", linewidth=1)
-ax.set(xlabel="age", ylabel="probability of staying", ylim=(0, 1), title="Learned, and the truth (dotted)")
+ax.set(xlabel="age", ylabel="probability of staying", ylim=(0, 1), title="HyperResult, and the truth (dotted)")
 ax.grid(alpha=0.25)
 ax.legend(title="plan")
 plt.show()

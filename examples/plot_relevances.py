@@ -13,9 +13,9 @@ from sklearn.datasets import load_wine
 
 from gpclass import GPClassifier
 from gpclass.hyper import Evidence, Importance
+from gpclass.hyper.priors import Normal, Relevance
 from gpclass.kernels import RBF
 from gpclass.plotting import RelevancePosteriorDisplay
-from gpclass.priors import Normal, Relevance
 
 wine = load_wine()
 X, y = wine.data[::2, :6], wine.target[::2]

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from gpclass import GPClassifier
-from gpclass.metrics import mean_log_probability
+from gpclass.evaluation.metrics import mean_log_probability
 from gpclass.plotting import ReliabilityDisplay
 
 rng = np.random.default_rng(0)

@@ -12,8 +12,8 @@ from sklearn.model_selection import train_test_split
 
 from gpclass import GPClassifier, ViewVotingClassifier
 from gpclass.datasets import make_views
+from gpclass.evaluation.metrics import mean_log_probability
 from gpclass.kernels import RBF, View, WeightedSum
-from gpclass.metrics import mean_log_probability
 from gpclass.plotting import ViewWeightsDisplay
 
 shares = (0.5, 0.3, 0.2, 0.0)
@@ -26,7 +26,7 @@ X, X_new, y, y_new = train_test_split(X, y, train_size=300, stratify=y, random_s
 joint = GPClassifier(WeightedSum({name: View(RBF(2.0), columns) for name, columns in views.items()}))
 models = {
     "all columns alike": GPClassifier(),
-    "product rule": ViewVotingClassifier(views=views, rule="product"),
+    "product rule": ViewVotingClassifier(views=views, voting="product"),
     "learned weights": joint,
 }
 for name, model in models.items():

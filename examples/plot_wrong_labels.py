@@ -13,8 +13,8 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
 
 from gpclass import GPClassifier
+from gpclass.evaluation.metrics import mean_log_probability
 from gpclass.likelihoods import MultinomialProbit
-from gpclass.metrics import mean_log_probability
 
 X, y = load_wine(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.35, stratify=y, random_state=0)

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 import gpclass
-from gpclass import _documentation
-from gpclass._compiling import Announcer
+from gpclass.estimators import _documentation
+from gpclass.numerics.compiling import Announcer
 from gpclass.tabular import TableModel
 
 ESTIMATORS = [name for name in gpclass.__all__ if hasattr(getattr(gpclass, name), "fit")]
 
 
-def compiled(announcer, seconds, module="gpclass.cone"):
+def compiled(announcer, seconds, module="gpclass.numerics.probit_moments"):
     """What Numba tells a listener of one function."""
     event = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=SimpleNamespace(__module__=module))})
     announcer.on_start(event)
@@ -46,7 +46,7 @@ def test_short_compiling_and_that_of_others_is_not(capsys):
 
 
 def test_an_empty_cache_is_told_of(tmp_path):
-    code = "from gpclass.cone import *; import gpclass._compiling as c; c.PATIENCE = 0; from gpclass import cone_draws"
+    code = "from gpclass.numerics.probit_moments import *; import gpclass.numerics.compiling as c; c.PATIENCE = 0; from gpclass import cone_draws"
     fit = "from gpclass import GPClassifier; GPClassifier(hyper='fixed').fit([[0.], [1.], [2.], [3.]], [0, 1, 2, 0])"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     first = subprocess.run(

@@ -5,35 +5,35 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .classifier import GPClassifier
-    from .comparison import compare
-    from .invariance import VirtualVectorClassifier
-    from .ivm import IVMClassifier, IVMRegressor
-    from .multitask import MultiTaskIVM
-    from .multiview import ViewVotingClassifier
-    from .ordinal import GPOrdinalClassifier
-    from .persistence import load, save
-    from .regressor import GPRegressor
-    from .semisupervised import NullCategoryClassifier
-    from .sparse import SparseGPClassifier
+    from .estimators.gp_classifier import GPClassifier
+    from .estimators.gp_regressor import GPRegressor
+    from .estimators.ivm import IVMClassifier, IVMRegressor
+    from .estimators.multitask import MultiTaskIVM
+    from .estimators.null_category import NullCategoryClassifier
+    from .estimators.ordinal import GPOrdinalClassifier
+    from .estimators.sparse import SparseGPClassifier
+    from .estimators.view_voting import ViewVotingClassifier
+    from .estimators.virtual_vectors import VirtualVectorClassifier
+    from .evaluation.comparison import compare
+    from .io.persistence import load, save
 
 __version__ = "0.1.0"
 
 #: Where each public name lives. They are imported when first used: the command line should not wait for all of them.
 _HOMES = {
-    "GPClassifier": "classifier",
-    "GPOrdinalClassifier": "ordinal",
-    "GPRegressor": "regressor",
-    "IVMClassifier": "ivm",
-    "IVMRegressor": "ivm",
-    "MultiTaskIVM": "multitask",
-    "NullCategoryClassifier": "semisupervised",
-    "SparseGPClassifier": "sparse",
-    "ViewVotingClassifier": "multiview",
-    "VirtualVectorClassifier": "invariance",
-    "compare": "comparison",
-    "load": "persistence",
-    "save": "persistence",
+    "GPClassifier": "estimators.gp_classifier",
+    "GPOrdinalClassifier": "estimators.ordinal",
+    "GPRegressor": "estimators.gp_regressor",
+    "IVMClassifier": "estimators.ivm",
+    "IVMRegressor": "estimators.ivm",
+    "MultiTaskIVM": "estimators.multitask",
+    "NullCategoryClassifier": "estimators.null_category",
+    "SparseGPClassifier": "estimators.sparse",
+    "ViewVotingClassifier": "estimators.view_voting",
+    "VirtualVectorClassifier": "estimators.virtual_vectors",
+    "compare": "evaluation.comparison",
+    "load": "io.persistence",
+    "save": "io.persistence",
 }
 
 __all__ = [

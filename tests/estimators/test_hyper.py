@@ -13,16 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
-from gpclass import GPClassifier, GPRegressor, _learning
-from gpclass.calibration import Calibration
-from gpclass.hyper import HMC, NUTS, Evidence, Fixed, Importance, Learned, LeaveOneOut, Metropolis, Samples
+from gpclass import GPClassifier, GPRegressor
+from gpclass.hyper import HMC, NUTS, Evidence, Fixed, HyperResult, Importance, LeaveOneOut, Metropolis, Samples
+from gpclass.hyper.priors import Exponential, Gamma, LogNormal, Normal, Relevance
 from gpclass.inference import EP, Gibbs, Laplace
+from gpclass.inference.calibration import Calibration
+from gpclass.inference.posteriors import MixturePosterior
 from gpclass.kernels import RBF, Constant, PerClass
 from gpclass.likelihoods import Gaussian, Probit
-from gpclass.posteriors import MixturePosterior
-from gpclass.priors import Exponential, Gamma, LogNormal, Normal, Relevance
-
-from ..conftest import central_difference, relative_error
+from gpclass.training import learning as _learning
+from tests.conftest import central_difference, relative_error
 
 FEW = Importance(prior=Normal(), n_draws=60, n_models=12)
 
@@ -218,9 +218,9 @@ def test_leave_one_out_of_a_mixture_with_weights(binary, inference, monkeypatch)
     thetas, shares = np.array([[0.5, -0.3], [1.0, 0.0], [2.0, 0.5]]), np.array([0.2, 0.5, 0.3])
 
     class Given(HMC):
-        def __call__(self, model, rng, n_restarts=0, n_jobs=None):
+        def __call__(self, model, rng, n_restarts_optimizer=0, n_jobs=None):
             samples = Samples(thetas[None], np.zeros((1, 3)), shares)
-            return Learned(samples.mean, 0.0, 0, True, theta_names=("a", "b"), samples=samples)
+            return HyperResult(samples.mean, 0.0, 0, True, theta_names=("a", "b"), samples=samples)
 
     settings = {"inference": inference, "calibration": None}
     mixture = GPClassifier(1.0 * RBF(1.0), hyper=Given(), **settings).fit(X, y, sample_weight=weights)
@@ -371,7 +371,7 @@ def test_inference_that_fails_at_every_sample(binary, monkeypatch):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_literal_importance(binary):
     X, y = binary
-    hyper = Importance(literal=True, n_draws=40, n_rounds=6)
+    hyper = Importance(as_published=True, n_draws=40, n_rounds=6)
     model = GPClassifier(RBF(np.ones(2)), hyper=hyper, inference="vb", random_state=0).fit(X, y)
     assert len(model.hyper_.trace) == 6
     assert model.hyper_.samples.n_effective >= 1.0
@@ -387,7 +387,7 @@ def test_literal_draws_have_the_mean_of_the_estimate(binary):
     # phi ~ Exp with rate psi = (sigma + 1) / (tau + phi): draws average to the last estimate, here the start, 5.
     X, y = binary
     kernel = RBF(np.full(2, np.sqrt(0.1)))
-    hyper = Importance(literal=True, n_draws=4000, n_rounds=1)
+    hyper = Importance(as_published=True, n_draws=4000, n_rounds=1)
     samples = GPClassifier(kernel, hyper=hyper, inference="vb", random_state=0).fit(X, y).hyper_.samples
     drawn = 0.5 * np.exp(-2.0 * samples.flat)
     assert np.allclose(drawn.mean(axis=0), 5.0, rtol=0.08)
@@ -395,8 +395,8 @@ def test_literal_draws_have_the_mean_of_the_estimate(binary):
 
 
 def test_literal_bound_is_that_of_vb(binary):
-    # At a fixed phi the iteration climbs to VB's fixed point: many iterations of 4.6 alone reach its bound.
-    from gpclass.hyper.literal_importance import _update_means
+    # At a fixed phi the iteration searches to VB's fixed point: many iterations of 4.6 alone reach its bound.
+    from gpclass.hyper.published_importance import _update_means
 
     X, y = binary
     model = GPClassifier(1.0 * RBF(1.0), hyper="fixed", inference="vb").fit(X, y)
@@ -409,7 +409,7 @@ def test_literal_bound_is_that_of_vb(binary):
 
 
 def test_literal_fixed_point_with_a_bias(binary):
-    from gpclass.hyper.literal_importance import _update_means
+    from gpclass.hyper.published_importance import _update_means
 
     X, y = binary
     likelihood = Probit(bias=1.0, fixed=True)
@@ -421,7 +421,7 @@ def test_literal_fixed_point_with_a_bias(binary):
 
 
 def test_literal_draws_per_class_stand_for_their_own_weights(iris):
-    hyper = Importance(literal=True, n_draws=3000, n_rounds=1)
+    hyper = Importance(as_published=True, n_draws=3000, n_rounds=1)
     model = GPClassifier(PerClass(RBF(1.0)), hyper=hyper, inference="vb", random_state=0).fit(*iris)
     phi = 0.5 * np.exp(-2.0 * model.hyper_.samples.flat)
     assert np.allclose(phi.mean(axis=0), 0.5 * np.exp(-2.0 * model.hyper_.theta), rtol=0.2)
@@ -430,7 +430,7 @@ def test_literal_draws_per_class_stand_for_their_own_weights(iris):
 def test_literal_weights_are_the_density_of_the_means(iris):
     from scipy.stats import multivariate_normal
 
-    from gpclass.hyper.literal_importance import _log_prior_of_means
+    from gpclass.hyper.published_importance import _log_prior_of_means
 
     X, y = iris[0][:10], iris[1][:10]
     m = np.random.default_rng(0).normal(size=(10, 3))
@@ -451,9 +451,9 @@ def test_literal_weights_are_the_density_of_the_means(iris):
 
 def test_literal_importance_knows_length_scales_and_probits_only(binary):
     with pytest.raises(TypeError, match="'variance' is free; fix it"):
-        GPClassifier(1.0 * RBF(1.0), hyper=Importance(literal=True)).fit(*binary)
+        GPClassifier(1.0 * RBF(1.0), hyper=Importance(as_published=True)).fit(*binary)
     with pytest.raises(TypeError, match=r"needs Probit\(\) or MultinomialProbit\(\) with unit variance"):
-        GPClassifier(RBF(1.0), likelihood="logit", hyper=Importance(literal=True)).fit(*binary)
+        GPClassifier(RBF(1.0), likelihood="logit", hyper=Importance(as_published=True)).fit(*binary)
 
 
 # ---- what a user can read off ----------------------------------------------------------------------------
@@ -583,7 +583,7 @@ class Recorder:
 
 def test_callbacks_hear_of_restarts_and_sweeps(binary):
     recorder = Recorder()
-    model = GPClassifier(1.0 * RBF(1.0), inference="ep", n_restarts=2, random_state=0).set_callbacks(recorder)
+    model = GPClassifier(1.0 * RBF(1.0), inference="ep", n_restarts_optimizer=2, random_state=0).set_callbacks(recorder)
     model.fit(*binary)
     assert recorder.count("begin", "fit") == recorder.count("end", "fit") == 1
     assert recorder.count("begin", "search") == recorder.count("end", "search") == 3
@@ -675,7 +675,7 @@ def test_a_callback_can_stop_hmc(binary, asks_at, n_kept):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_callback_can_stop_literal_importance(binary):
-    model = GPClassifier(RBF(np.ones(2)), hyper=Importance(literal=True, n_draws=40, n_rounds=6), inference="vb")
+    model = GPClassifier(RBF(np.ones(2)), hyper=Importance(as_published=True, n_draws=40, n_rounds=6), inference="vb")
     learned = model.set_callbacks(Recorder(stop_at="iterations")).fit(*binary).hyper_
     assert (len(learned.trace), learned.n_evaluations) == (1, 40)
 
@@ -714,7 +714,7 @@ def test_callbacks_are_torn_down_when_a_fit_fails(binary):
 
 def test_progress_bar(binary, capsys):
     pytest.importorskip("rich")
-    GPClassifier(1.0 * RBF(1.0), n_restarts=1, random_state=0).set_callbacks(ProgressBar()).fit(*binary)
+    GPClassifier(1.0 * RBF(1.0), n_restarts_optimizer=1, random_state=0).set_callbacks(ProgressBar()).fit(*binary)
     shown = capsys.readouterr().out
     assert "GPClassifier - search" in shown
     assert "Newton steps" in shown

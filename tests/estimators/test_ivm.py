@@ -13,11 +13,10 @@ from sklearn.metrics import log_loss
 from gpclass import GPClassifier, IVMClassifier, IVMRegressor
 from gpclass.hyper import Alternating
 from gpclass.inference import IVM
-from gpclass.inference.selection import Selector
+from gpclass.inference.active.selection import Selector
 from gpclass.kernels import RBF, Linear, PerClass, Precomputed, View, WeightedSum
 from gpclass.likelihoods import MultinomialProbit, Probit
-
-from ..conftest import AsksToStop
+from tests.conftest import AsksToStop
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +140,7 @@ def test_batches(digits):
         losses.append(log_loss(y_new, model.predict_proba(X_new)))
     assert losses[-1] < 0.6 * losses[0]
     assert losses[-1] < log_loss(y_new, fixed(n_active=100).fit(X, y).predict_proba(X_new))  # all rows speak
-    assert model.n_seen_ == 500
+    assert model.n_samples_seen_ == 500
     assert model.active_rows_.shape == (100, 64)
     with pytest.raises(AttributeError, match="active_rows_"):
         model.active_  # noqa: B018
@@ -167,7 +166,7 @@ def test_with_room_for_all_rows_online_is_one_pass_of_adf():
     y = (X[:, 0] + 0.3 * rng.standard_normal(40) > 0).astype(int)
     kernel = 4.0 * RBF(0.4)  # so rough that no row is predicted by the others, and all join
     online = IVMClassifier(kernel, n_active=40, hyper="fixed", calibration=None).partial_fit(X, y)
-    from gpclass.inference.active_set import ActiveSet
+    from gpclass.inference.active.active_set import ActiveSet
 
     active = ActiveSet(kernel, X, 1, 40, True)
     for row in range(40):
@@ -179,7 +178,7 @@ def test_with_room_for_all_rows_online_is_one_pass_of_adf():
 
 def test_projection_keeps_the_beliefs_that_stay():
     rng = np.random.default_rng(2)
-    from gpclass.inference.online import Basis
+    from gpclass.inference.active.online import Basis
 
     rows = rng.standard_normal((12, 2))
     A = rng.standard_normal((12, 12))
@@ -263,7 +262,7 @@ def test_duplicate_rows_are_no_trouble():
         ({"block_size": 0}, ValueError, "block_size must be a whole number"),
         ({"dtype": "float16"}, ValueError, "dtype must be"),
         ({"hyper": "nuts"}, TypeError, "one set of kernel parameters"),
-        ({"hyper": "alternating", "n_restarts": 2}, ValueError, "no restarts"),
+        ({"hyper": "alternating", "n_restarts_optimizer": 2}, ValueError, "no restarts"),
         ({"hyper": "heldout"}, ValueError, "'auto'.*'held_out'.*got 'heldout'"),
         ({"likelihood": "softmax"}, TypeError, "tilted moments; Softmax"),
         ({"calibration": "platt"}, ValueError, "calibration must be"),
@@ -390,7 +389,7 @@ def test_whoever_stops_a_batch_has_the_rows_up_to_there(model):
     stopped, short = (model(10.0 * RBF(), n_active=20, hyper="fixed").partial_fit(X[:10], y[:10]) for _ in range(2))
     stopped.set_callbacks(AsksToStop("rows", 25, again=True)).partial_fit(X[10:], y[10:])
     short.partial_fit(X[10:35], y[10:35])
-    assert stopped.n_seen_ == short.n_seen_ == 35
+    assert stopped.n_samples_seen_ == short.n_samples_seen_ == 35
     assert stopped.log_evidence_ == pytest.approx(short.log_evidence_)
     if model is IVMClassifier:
         np.testing.assert_array_equal(stopped._recent[0], short._recent[0])
@@ -399,7 +398,7 @@ def test_whoever_stops_a_batch_has_the_rows_up_to_there(model):
         np.testing.assert_allclose(stopped.predict(X), short.predict(X))
     first = model(10.0 * RBF(), n_active=20, hyper="fixed")
     first.set_callbacks(AsksToStop("rows", 5, again=True)).partial_fit(X, y)
-    assert first.n_seen_ == 5
+    assert first.n_samples_seen_ == 5
     assert np.isfinite(first.log_evidence_)
 
 
@@ -533,8 +532,8 @@ def test_leave_one_out_of_kept_rows_is_that_of_variational_bayes(digits, monkeyp
     X, y = digits[0][:150], digits[1][:150]
     full = GPClassifier(KERNEL, hyper="fixed").fit(X, y)
     np.testing.assert_allclose(fixed().fit(X, y).loo_proba_, full.loo_proba_, atol=1e-4)
-    # Class by class, where there is no room for all: a little above the truth.
-    monkeypatch.setattr("gpclass.inference.ivm._ALL_AT_ONCE", 0.0)
+    # Class by class, where there is no workspace for all: a little above the truth.
+    monkeypatch.setattr("gpclass.inference.active.ivm._ALL_AT_ONCE", 0.0)
     own = np.arange(len(y)), y
     plain = {"hyper": "fixed", "calibration": None}
     truth, rough = (

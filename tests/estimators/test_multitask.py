@@ -13,11 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 from gpclass import IVMClassifier, MultiTaskIVM
 from gpclass.hyper import Evidence
-from gpclass.inference.selection import Selector
+from gpclass.inference.active.selection import Selector
 from gpclass.kernels import RBF, Linear
 from gpclass.likelihoods import Probit
-
-from ..conftest import AsksToStop
+from tests.conftest import AsksToStop
 
 NAMES = np.array(["anna", "bert", "cleo", "dora"])
 

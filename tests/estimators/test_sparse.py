@@ -293,7 +293,9 @@ def test_the_evidence_at_other_parameters():
     # By expectation propagation under "fitc", whatever the model was fitted by.
     settled = SparseEP(tol=1e-5, max_iter=200)
     same = SparseGPClassifier(model.kernel_, inducing=model.inducing_rows_, hyper="fixed", inference=settled)
-    assert model.log_marginal_likelihood() == pytest.approx(same.set_params(prior="fitc").fit(X, y).log_evidence_)
+    assert model.log_marginal_likelihood() == pytest.approx(
+        same.set_params(approximation="fitc").fit(X, y).log_evidence_
+    )
     other = SparseGPClassifier(model.kernel_, inducing=model.inducing_rows_, hyper="fixed", inference="vb").fit(X, y)
     assert other.log_marginal_likelihood(theta) == pytest.approx(model.log_marginal_likelihood())
     assert other.log_evidence_ != pytest.approx(other.log_marginal_likelihood(theta), abs=1e-2)

@@ -16,9 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from gpclass import GPClassifier, GPRegressor, IVMClassifier, ViewVotingClassifier, posteriors
+from gpclass import GPClassifier, GPRegressor, IVMClassifier, ViewVotingClassifier
 from gpclass.datasets import make_views
 from gpclass.hyper import Importance
+from gpclass.hyper.priors import Dirichlet, Gamma
+from gpclass.inference import posteriors
 from gpclass.kernels import (
     RBF,
     Categorical,
@@ -32,7 +34,6 @@ from gpclass.kernels import (
     spectrum_gram,
 )
 from gpclass.plotting import ViewWeightsDisplay
-from gpclass.priors import Dirichlet, Gamma
 
 SHARES = (0.6, 0.4, 0.0)
 
@@ -91,7 +92,7 @@ def test_sampling_inside_the_variational_loop(problem):
     # G06 as printed: the weights of the draws collapse, and with them the shares, on the one view that fits best.
     X, y, views = problem
     kernel = 10.0 * WeightedSum({name: View(RBF(1.7, fixed=True), own) for name, own in views.items()})
-    hyper = Importance(literal=True, n_draws=100, n_rounds=8)
+    hyper = Importance(as_published=True, n_draws=100, n_rounds=8)
     with pytest.warns(ConvergenceWarning, match="few importance samples carry all the weight"):
         model = GPClassifier(kernel, inference="vb", hyper=hyper, random_state=0).fit(X, y)
     assert model.kernel_.weights.sum() == pytest.approx(10.0, rel=1e-4)  # but for the bounds
@@ -523,7 +524,7 @@ def test_rules(problem):
     said = np.stack([LogisticRegression().fit(X[:, own], y).predict_proba(X[:, own]) for own in views.values()])
     np.testing.assert_allclose(voting.predict_proba(X), said.mean(axis=0), rtol=1e-10)
     product = said.prod(axis=0)
-    voting.set_params(rule="product")
+    voting.set_params(voting="product")
     np.testing.assert_allclose(voting.predict_proba(X), product / product.sum(axis=1, keepdims=True), rtol=1e-10)
     np.testing.assert_array_equal(voting.predict(X), voting.classes_[product.argmax(axis=1)])
     assert list(voting.estimators_) == list(views)
@@ -535,7 +536,7 @@ def test_settings_of_the_voters(problem):
     with pytest.raises(ValueError, match=r"estimator__n_restarts'\] of, got None; pass estimator=GPClassifier\(\)"):
         ViewVotingClassifier(views=views).set_params(estimator__n_restarts=2)
     voting = ViewVotingClassifier(views=views).set_params(estimator=GPClassifier(), estimator__n_restarts=2)
-    assert voting.estimator.n_restarts == 2
+    assert voting.estimator.n_restarts_optimizer == 2
     with pytest.raises(ValueError, match="of, got None"):
         voting.set_params(estimator=None, estimator__n_restarts=2)
 
@@ -550,7 +551,7 @@ def test_voting_on_a_table(table):
 
 def test_views_that_contradict_each_other(problem):
     X, y, views = problem
-    voting = ViewVotingClassifier(DecisionTreeClassifier(random_state=0), views, rule="product").fit(X[:75], y[:75])
+    voting = ViewVotingClassifier(DecisionTreeClassifier(random_state=0), views, voting="product").fit(X[:75], y[:75])
     np.testing.assert_allclose(voting.predict_proba(X[75:]).sum(axis=1), 1.0)
     with config_context(enable_metadata_routing=True):
         voting.fit(X, y, sample_weight=np.ones(len(y)))
@@ -569,7 +570,7 @@ def test_the_joint_model_beats_the_rules():
     rows = np.arange(150)
     ours = joint.predict_log_proba(X[150:])[rows, y[150:]].mean()
     for rule in ("sum", "product"):
-        voting.set_params(rule=rule)
+        voting.set_params(voting=voting)
         assert ours > voting.predict_log_proba(X[150:])[rows, y[150:]].mean()
         assert joint.score(X[150:], y[150:]) >= voting.score(X[150:], y[150:])
 

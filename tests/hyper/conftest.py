@@ -5,10 +5,10 @@ import pytest
 from scipy.special import logsumexp
 
 from gpclass.hyper import Model
+from gpclass.hyper.priors import Gamma, Normal
 from gpclass.inference import Exact
 from gpclass.kernels import RBF
 from gpclass.likelihoods import Gaussian
-from gpclass.priors import Gamma, Normal
 
 #: Priors of both kinds: one of theta, one of the parameter itself.
 PRIOR = {"variance": Normal(0.0, 1.0), "length_scale": Gamma(3.0, 3.0)}

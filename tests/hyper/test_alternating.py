@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpclass.hyper import Alternating, Learned, Model, alternating
+from gpclass.hyper import Alternating, HyperResult, Model, alternating
 from gpclass.inference import IVM
 from gpclass.kernels import RBF
 from gpclass.likelihoods import Probit
@@ -26,14 +26,14 @@ def test_the_round_that_is_kept_says_whether_it_settled(monkeypatch, kernel, lik
     model = Model(kernel, likelihood, IVM(5), X, (X[:, 0] > 0).astype(int), 1)
     thetas = []
 
-    def climb(target, theta, *_):
-        return Learned(theta + 0.1, float(len(thetas)), 1, flags.pop(0))
+    def maximise(target, theta, *_):
+        return HyperResult(theta + 0.1, float(len(thetas)), 1, flags.pop(0))
 
     def predicts(self, model, theta):
         thetas.append(theta)
         return 10.0 * (len(thetas) - 1 == best)
 
-    monkeypatch.setattr(alternating, "climb", climb)
+    monkeypatch.setattr(alternating, "maximise", maximise)
     monkeypatch.setattr(Alternating, "_predicts", predicts)
     flags = list(turns)
     kept = Alternating(n_rounds=3, keep="best")(model, np.random.default_rng(0))

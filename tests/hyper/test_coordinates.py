@@ -7,11 +7,11 @@ from gpclass import GPClassifier, IVMClassifier
 from gpclass.datasets import make_rings
 from gpclass.hyper import Alternating, Evidence
 from gpclass.hyper.coordinates import COORDINATES, Coordinates
-from gpclass.hyper.evidence import climb
+from gpclass.hyper.evidence import maximise
+from gpclass.hyper.priors import LogPrior
 from gpclass.hyper.target import Target
 from gpclass.kernels import RBF
 from gpclass.likelihoods import Probit
-from gpclass.priors import LogPrior
 
 BOUNDS = np.log([[1e-5, 1e5], [0.5, 3.0], [1e-5, 1e5], [1e-5, 1e5]])
 
@@ -119,16 +119,16 @@ def test_softplus_finds_its_way_from_large_parameters(variance, fixed):
 
 
 def test_a_slope_that_is_left_is_no_optimum():
-    """A hill with its top at x = e^10, which steps of x hardly come nearer to."""
+    """A latent with its top at x = e^10, which steps of x hardly come nearer to."""
 
-    def hill(theta, init):
+    def latent(theta, init):
         return float(-0.01 * (theta[0] - 10.0) ** 2), -0.02 * (theta - 10.0), init
 
     start, bounds = np.zeros(1), np.log([[1e-5, 1e5]])
     found = {}
     for kind in ("log", "softplus"):
-        target = Target(hill, LogPrior((), start), bounds, of_theta=False)
-        found[kind] = climb(target, start, 200, 1e-7, Coordinates(kind, np.array([True]), bounds))
+        target = Target(latent, LogPrior((), start), bounds, of_theta=False)
+        found[kind] = maximise(target, start, 200, 1e-7, Coordinates(kind, np.array([True]), bounds))
     assert found["log"].converged
     assert found["log"].theta[0] == pytest.approx(10.0, abs=1e-2)
     assert found["softplus"].theta[0] < 9.5
@@ -142,6 +142,6 @@ def test_an_optimum_at_a_bound_has_a_slope():
     start, bounds = np.zeros(1), np.log([[0.1, 10.0]])
     for kind in COORDINATES:
         target = Target(slope, LogPrior((), start), bounds, of_theta=False)
-        found = climb(target, start, 200, 1e-7, Coordinates(kind, np.array([True]), bounds))
+        found = maximise(target, start, 200, 1e-7, Coordinates(kind, np.array([True]), bounds))
         assert found.converged
         assert found.theta[0] == pytest.approx(np.log(10.0), abs=1e-3)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from gpclass import GPClassifier, IVMClassifier, IVMRegressor, SparseGPClassifier
-from gpclass.calibration import Belief, calibrate
 from gpclass.datasets import make_rings
 from gpclass.hyper import Alternating, Evidence, Fixed, HeldOut, Model
 from gpclass.hyper.held_out import _compass
 from gpclass.hyper.objective import set_aside
 from gpclass.inference import IVM
+from gpclass.inference.calibration import LooPrediction, calibrate
 from gpclass.kernels import RBF, Linear, Precomputed
 from gpclass.likelihoods import MultinomialProbit, Probit
 
@@ -30,7 +30,9 @@ def test_the_score_is_that_of_a_model_of_the_others(rings):
     other.fit(X[~judges], labels[~judges])
     mean, variance = other.posterior_.latent(X[judges])
     truth = labels[judges]
-    factors = calibrate([Belief(np.zeros(len(truth)), MultinomialProbit(), mean, variance)], truth, np.ones(len(truth)))
+    factors = calibrate(
+        [LooPrediction(np.zeros(len(truth)), MultinomialProbit(), mean, variance)], truth, np.ones(len(truth))
+    )
     log_p = factors.log_proba(MultinomialProbit(), mean, variance)[np.arange(len(truth)), truth]
     assert value == pytest.approx(log_p.mean(), abs=1e-6)
 
@@ -125,7 +127,7 @@ def test_inducing_rows_wait_for_the_first_learner(rings):
     [
         ({"first": "evidence"}, TypeError, r"such as Evidence\(\), got 'evidence'"),
         ({"tol": 0.0}, ValueError, "tol must be positive"),
-        ({"n_judges": 0}, ValueError, "n_judges must be a whole number"),
+        ({"n_held_out": 0}, ValueError, "n_held_out must be a whole number"),
     ],
 )
 def test_bad_settings(settings, error, message):
@@ -176,12 +178,12 @@ def test_set_aside_leaves_rare_classes_alone():
 def test_compass():
     seen = []
 
-    def hill(place):
+    def latent(place):
         seen.append(place)
         return -((place[0] - 3.0) ** 2) - 0.1 * (place[1] + 1.0) ** 2
 
-    top, settled = _compass(hill, 2, 0.05, 0.0, lambda: len(seen) > 1000)
+    top, settled = _compass(latent, 2, 0.05, 0.0, lambda: len(seen) > 1000)
     assert settled
     np.testing.assert_allclose(top, [3.0, -1.0], atol=0.06)
     seen.clear()
-    assert _compass(hill, 2, 0.05, 0.0, lambda: len(seen) > 3)[1] is False
+    assert _compass(latent, 2, 0.05, 0.0, lambda: len(seen) > 3)[1] is False

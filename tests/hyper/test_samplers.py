@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
-from gpclass.diagnostics import effective_weights, pareto_smoothed, split_r_hat
 from gpclass.hyper import HMC, NUTS, Importance, Metropolis, Model
 from gpclass.hyper.importance import Proposal, adaptive_draws, log_mixture
+from gpclass.hyper.priors import ExponentialGamma, Gamma, Normal, Relevance
 from gpclass.hyper.results import Samples
 from gpclass.hyper.target import Target
 from gpclass.inference import EP, VB, Exact, Gibbs, Laplace
 from gpclass.kernels import RBF, Matern
 from gpclass.likelihoods import Gaussian, MultinomialProbit, Probit
-from gpclass.priors import ExponentialGamma, Gamma, Normal, Relevance
+from gpclass.numerics.diagnostics import effective_weights, pareto_smoothed, split_r_hat
+from tests.conftest import central_difference, relative_error
 
-from ..conftest import central_difference, relative_error
 from .conftest import PRIOR, grid_moments
 
 EVERYWHERE = np.tile([-np.inf, np.inf], (3, 1))
@@ -109,7 +109,7 @@ def test_each_metropolis_block_alone_is_right():
         chain = module._Chain(sampled, log_prior, np.zeros(1), np.ones((1, 1)), np.random.SeedSequence(0))
         setattr(chain, idle, lambda learning: None)
         draws = chain.run(1)[0][None]
-        from gpclass.diagnostics import effective_sample_size
+        from gpclass.numerics.diagnostics import effective_sample_size
 
         effective = effective_sample_size(draws)
         assert abs(draws.mean() - mean) < 4.0 * draws.std() / np.sqrt(effective)
@@ -159,7 +159,7 @@ class _Normal:
 
 
 def test_adaptation_survives_a_bad_start():
-    # The first proposal is off by two standard deviations in every direction, so rounds differ. Weights of all of them
+    # The first proposal is off by two standard deviations in every direction, so rounds differ. GaussianTerms of all of them
     # together average to the integral, 1, up to the two per cent by which adapting to one's own draws biases them.
     first = Proposal(np.full(3, 2.0), np.eye(3), EVERYWHERE)
     integrals = []

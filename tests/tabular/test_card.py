@@ -61,7 +61,7 @@ def test_names_are_not_html():
 
 
 def test_names_are_no_formulas_and_may_be_long_and_alike():
-    start = "a name that is longer than the picture has room for, "
+    start = "a name that is longer than the picture has workspace for, "
     frame = flowers(40).rename(columns={"size": f"{start}one", "weight": f"{start}two", "colour": "cost $a_{$"})
     frame["species"] = np.where(frame["species"] == "rose", "$\\foo$", "b")
     assert "data:image/png" in card(TableModel("species").fit(frame))
@@ -88,7 +88,7 @@ def test_cards_of_other_kinds():
     ordered = card(TableModel("grade", order=["low", "mid", "high"]).fit(frame.assign(grade=grades)))
     assert ordered.count("data:image/png") == 4
     views = card(TableModel("species", views={"a": ["size"], "b": ["colour"]}).fit(frame.drop(columns="weight")))
-    assert "Weights of the sources" in views
+    assert "GaussianTerms of the sources" in views
     few = frame.copy()
     few.loc[::2, "species"] = None
     assert "few of them known" in card(TableModel("species", unlabelled="").fit(few.drop(columns=["colour", "weight"])))

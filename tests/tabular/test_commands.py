@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gpclass
-from gpclass.cli import app
+from gpclass.cli.app import app
 
 command = CliRunner()
 
@@ -158,10 +158,10 @@ def test_a_stopped_fit_writes_nothing(table_file, tmp_path, monkeypatch):
 
 
 def test_what_nobody_thought_of_is_one_line_too(table_file, monkeypatch):
-    def surprise(*_, **__):
+    def lapse_rate(*_, **__):
         raise ZeroDivisionError("two\nlines")
 
-    monkeypatch.setattr("gpclass.tabular.TableModel.fit", surprise)
+    monkeypatch.setattr("gpclass.tabular.TableModel.fit", lapse_rate)
     assert "ZeroDivisionError: two" in one_line(run("fit", table_file, "-t", "species"))
     monkeypatch.setenv("GPCLASS_TRACEBACK", "1")
     assert isinstance(run("fit", table_file, "-t", "species").exception, ZeroDivisionError)

@@ -10,15 +10,15 @@ from sklearn.exceptions import NotFittedError
 
 import gpclass
 from gpclass.datasets import make_crescents
+from gpclass.evaluation.metrics import calibration_error, mean_log_probability, reliability_curve
+from gpclass.evaluation.uncertainty import similarity
 from gpclass.kernels import Linear
-from gpclass.metrics import calibration_error, mean_log_probability, reliability_curve
 from gpclass.tabular import TableError, TableModel, compare_on_table, explain, from_frame, read_table
 from gpclass.tabular import model as module
 from gpclass.tabular.card import card
 from gpclass.tabular.filling import FillGaps
 from gpclass.tabular.reading import as_text
 from gpclass.tabular.scoring import in_words, label_scores, number_scores
-from gpclass.uncertainty import similarity
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import gpclass
-from gpclass._files import write_whole
+from gpclass.io.files import write_whole
 from tests.tabular.test_commands import one_line, run
 
 
@@ -37,7 +37,7 @@ def test_links_stay_links_and_files_keep_their_mode(tmp_path):
     assert target.stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
     long = tmp_path / ("a" * 250)
-    write_whole(long, b"there is room for the name, and no more")
+    write_whole(long, b"there is workspace for the name, and no more")
     assert long.exists()
 
 
@@ -86,7 +86,7 @@ def test_scores_are_shown_though_saving_fails(table_file, tmp_path, monkeypatch,
     def full(*_, **__):
         raise OSError(28, "No space left on device", str(tmp_path / "m.gpclass"))
 
-    monkeypatch.setattr("gpclass.persistence.write_whole", full)
+    monkeypatch.setattr("gpclass.io.persistence.write_whole", full)
     ran = run("fit", table_file, "-t", "species", "-s", tmp_path / "m.gpclass", *json)
     assert one_line(ran) == f"gpclass: {tmp_path / 'm.gpclass'}: No space left on device"
     assert "note: column 'plant'" in ran.stderr

@@ -1,47 +1,13 @@
-"""The command ``gpclass``."""
+"""The command ``gpclass``, also ``python -m gpclass.cli``."""
 
 from __future__ import annotations
 
-from typing import Annotated
 
-import typer
-
-from . import experiments, models
-from ._console import take_any_sign
-
-app = typer.Typer(
-    help="Gaussian-process classification of tables, with probabilities you can trust.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"gpclass {version('gpclass')}")
-        raise typer.Exit
-
-
-@app.callback(
-    epilog="First steps: gpclass fit data.csv --target species --save model.gpclass, then gpclass predict "
-    "model.gpclass new.csv --out predictions.csv and gpclass card model.gpclass."
-)
-def _commands(
-    show_version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
-    ] = False,
-) -> None:
-    """Gaussian-process classification of tables, with probabilities you can trust."""
-    take_any_sign()
-
-
-for _panel, _those in (
-    ("Your tables", (models.fit, models.predict, models.evaluate, models.explain, models.card, models.compare)),
-    ("The papers", (experiments.reproduce, experiments.report)),
-):
-    for _command in _those:
-        app.command(rich_help_panel=_panel)(_command)
+def main() -> None:
+    try:
+        from .app import app
+    except ImportError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        raise SystemExit(f"the command line needs {error.name}: pip install 'gpclass[cli]'") from error
+    app(prog_name="gpclass")

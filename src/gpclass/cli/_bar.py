@@ -44,7 +44,7 @@ class FitStatus:
 
 
 class StepsStatus:
-    """The same for work that counts its steps (``gpclass._progress.Task``)."""
+    """The same for work that counts its steps (``gpclass.training.monitor.Task``)."""
 
     def __init__(self, name: str = "", total: int | None = None) -> None:
         self.name, self.total, self.steps = name, total, 0

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from .._json import plain
+from ..io.json_values import plain
 
 
 class _Speaker(Console):

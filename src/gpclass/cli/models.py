@@ -223,7 +223,7 @@ def card(
     with one_line_errors():
         path = save or (model.with_suffix(".html") if model.suffix == ".gpclass" else Path(f"{model}.html"))
         _check_place(path, model)
-        from .._files import write_whole
+        from ..io.files import write_whole
         from ..tabular.card import card as made
 
         write_whole(path, made(_loaded(model), model.name, rows=not without_rows))
@@ -351,7 +351,7 @@ def _as_cells(predictions: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
 
 def _write_table(path: Path, columns: dict[str, Sequence[Any]], predictions: Mapping[str, np.ndarray]) -> None:
     """Parquet where the name says so, else CSV."""
-    from .._files import write_whole
+    from ..io.files import write_whole
 
     if path.suffix.lower() != ".parquet":
         write_whole(path, _csv({**columns, **_as_cells(predictions)}))

@@ -9,7 +9,7 @@ from .leave_one_out import LeaveOneOut
 from .metropolis import Metropolis
 from .nuts import NUTS
 from .objective import Model
-from .results import Learned, Samples
+from .results import HyperResult, Samples
 
 __all__ = [
     "HMC",
@@ -18,8 +18,8 @@ __all__ = [
     "Evidence",
     "Fixed",
     "HeldOut",
+    "HyperResult",
     "Importance",
-    "Learned",
     "LeaveOneOut",
     "Metropolis",
     "Model",

@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import linalg
-from .._progress import quiet, track
-from ..inference.active_set import ActiveSet, Chosen
+from ..inference.active.active_set import ActiveSet, ActiveSites
+from ..inference.active.ivm import IVM
 from ..inference.base import class_matrix
-from ..inference.ivm import IVM
 from ..inference.settings import check_counts
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
-from ..priors import LogPrior, Normal, PriorLike
+from ..numerics import linalg
+from ..training.monitor import quiet, track
 from .coordinates import Coordinates, check_coordinates
-from .evidence import Fixed, climb
+from .evidence import Fixed, maximise
 from .objective import Model
-from .results import Learned
+from .priors import LogPrior, Normal, PriorLike
+from .results import HyperResult
 from .target import Target
 
 #: Rows taken up together where there are several classes.
@@ -55,7 +55,7 @@ class Alternating:
     n_active : int
         Learn from at most so many active rows, however many the model is to keep in the end.
     prior : Prior, dictionary of parameter name to Prior, or None
-        See ``gpclass.priors``; the default is weak, as for ``Evidence``.
+        See ``gpclass.hyper.priors``; the default is weak, as for ``Evidence``.
     max_iter : int
         Limit on L-BFGS-B iterations in each turn.
     tol : float
@@ -89,11 +89,13 @@ class Alternating:
             )
 
     def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
-    ) -> Learned:
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+    ) -> HyperResult:
         self.check(model.engine)
-        if n_restarts:
-            raise ValueError(f"hyper='alternating' has no restarts: expected n_restarts=0, got {n_restarts}")
+        if n_restarts_optimizer:
+            raise ValueError(
+                f"hyper='alternating' has no restarts: expected n_restarts_optimizer=0, got {n_restarts_optimizer}"
+            )
         if model.theta.size == 0:
             return Fixed()(model, rng)
         prior, split = model.log_prior(self.prior), model.kernel.theta.size
@@ -105,14 +107,16 @@ class Alternating:
                 batches = _batched(model, [active.sites() for active in self._select(model, theta)])
                 evidence = partial(_site_evidence, model.kernel, batches)
                 target = self._target(evidence, model, prior, slice(0, split), theta)
-                found = climb(target, theta[:split], self.max_iter, self.tol, self._coordinates(model, slice(0, split)))
+                found = maximise(
+                    target, theta[:split], self.max_iter, self.tol, self._coordinates(model, slice(0, split))
+                )
                 theta, value = np.concatenate([found.theta, theta[split:]]), found.value
                 n_evaluations, settled = n_evaluations + found.n_evaluations, found.converged
             if split < len(theta):
                 beliefs = [_beliefs(active) for active in self._select(model, theta)]
                 target = self._target(partial(_partition, model, beliefs), model, prior, slice(split, None), theta)
                 own = self._coordinates(model, slice(split, None))
-                found = climb(target, theta[split:], self.max_iter, self.tol, own)
+                found = maximise(target, theta[split:], self.max_iter, self.tol, own)
                 theta = np.concatenate([theta[:split], found.theta])
                 n_evaluations, settled = n_evaluations + found.n_evaluations, settled and found.converged
             rounds.append(_Round(theta, value, settled))
@@ -121,7 +125,7 @@ class Alternating:
             scores = np.array([self._predicts(model, each.theta) for each in rounds])
             kept = rounds[np.flatnonzero(scores >= scores.max() - _ALIKE)[-1]]
         names, trace = tuple(model.theta_names), tuple(each.value for each in rounds)
-        return Learned(kept.theta, kept.value, n_evaluations, kept.settled, theta_names=names, trace=trace)
+        return HyperResult(kept.theta, kept.value, n_evaluations, kept.settled, theta_names=names, trace=trace)
 
     def _select(self, model: Model, theta: np.ndarray) -> list[ActiveSet]:
         """The active rows at theta, of every part of the model."""
@@ -171,11 +175,11 @@ class _Batch(NamedTuple):
     rows belong to one part."""
 
     X: np.ndarray
-    sites: Chosen
+    sites: ActiveSites
     together: np.ndarray | None
 
 
-def _batched(model: Model, sites: list[Chosen]) -> list[_Batch]:
+def _batched(model: Model, sites: list[ActiveSites]) -> list[_Batch]:
     """The active rows of all parts, small parts side by side: one call for ten rows costs as much as for fifty."""
     groups: list[list[int]] = []
     for m in np.argsort([len(own.rows) for own in sites]):
@@ -186,7 +190,7 @@ def _batched(model: Model, sites: list[Chosen]) -> list[_Batch]:
     for group in groups:
         X = np.concatenate([model.parts[m].X[sites[m].rows] for m in group])
         part = np.repeat(group, [len(sites[m].rows) for m in group])
-        joined = Chosen(*(np.concatenate(field) for field in zip(*(sites[m] for m in group), strict=True)))
+        joined = ActiveSites(*(np.concatenate(field) for field in zip(*(sites[m] for m in group), strict=True)))
         batches.append(_Batch(X, joined, None if len(group) == 1 else np.equal.outer(part, part)))
     return batches
 

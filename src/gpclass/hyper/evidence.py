@@ -11,12 +11,12 @@ from joblib import Parallel, delayed
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import OptimizeResult, minimize
 
-from .._progress import task, track
 from ..inference.settings import check_counts
-from ..priors import Normal, PriorLike
+from ..training.monitor import task, track
 from .coordinates import Coordinates, check_coordinates
 from .objective import Model
-from .results import Learned
+from .priors import Normal, PriorLike
+from .results import HyperResult
 from .target import Target
 
 #: Step in theta for the curvature of the log posterior: wide enough for gradients that EP knows to 1e-4.
@@ -33,9 +33,9 @@ class Fixed:
     """Leave theta alone."""
 
     def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
-    ) -> Learned:
-        return Learned(model.theta, float("nan"), 0, True, theta_names=tuple(model.theta_names))
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+    ) -> HyperResult:
+        return HyperResult(model.theta, float("nan"), 0, True, theta_names=tuple(model.theta_names))
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Evidence:
     Parameters
     ----------
     prior : Prior, dictionary of parameter name to Prior, or None
-        See ``gpclass.priors``. The default is weak: theta is normal about its starting values with standard deviation
+        See ``gpclass.hyper.priors``. The default is weak: theta is normal about its starting values with standard deviation
         3, a factor of twenty either way. It keeps parameters finite that the data say nothing about. Where the default
         kernel gets a length-scale for each input, those that were given no prior may be expected to be alike instead:
         normal about the optimum of a common one with standard deviation 0.5 (and, if no prior was given at all, so are
@@ -78,18 +78,20 @@ class Evidence:
             check_counts(self, max_rows=2)
 
     def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
-    ) -> Learned:
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+    ) -> HyperResult:
         start = model.theta
         if start.size == 0:
             return Fixed()(model, rng)
         if self.max_rows is not None:
             model = model.thinned(self.max_rows)
         low, high = model.theta_bounds.T
-        draws = start + self.spread * rng.standard_normal((n_restarts, start.size))
+        draws = start + self.spread * rng.standard_normal((n_restarts_optimizer, start.size))
         starts = [start, *np.clip(draws, low, high)]
-        climbs = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(self._climb)(model, theta) for theta in starts)
-        runs, causes = zip(*track(climbs, "starting points", len(starts)), strict=True)
+        searches = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(self._maximise)(model, theta) for theta in starts
+        )
+        runs, causes = zip(*track(searches, "starting points", len(starts)), strict=True)
         best = max(runs, key=lambda run: run.value)
         if not np.isfinite(best.value):
             raise LinAlgError(f"nothing can be computed at the starting values: {causes[0]}")
@@ -143,21 +145,21 @@ class Evidence:
             break
         return covariance
 
-    def _climb(self, model: Model, theta: np.ndarray) -> tuple[Learned, str]:
+    def _maximise(self, model: Model, theta: np.ndarray) -> tuple[HyperResult, str]:
         """The nearest optimum, and why evaluations failed, if any did."""
         target = self.target(model)
         if not np.isfinite(target(theta)[0]):
             # Better an evidence from an engine that has not converged than none.
             target = self.target(model, strict=False)
         coordinates = Coordinates(self.coordinates, model.positive, target.bounds)
-        return climb(target, theta, self.max_iter, self.tol, coordinates), target.cause
+        return maximise(target, theta, self.max_iter, self.tol, coordinates), target.cause
 
 
-def climb(target: Target, theta: np.ndarray, max_iter: int, tol: float, coordinates: Coordinates) -> Learned:
+def maximise(target: Target, theta: np.ndarray, max_iter: int, tol: float, coordinates: Coordinates) -> HyperResult:
     """The nearest optimum, by L-BFGS-B."""
     first, slope = target(theta)
     if not np.isfinite(first):
-        return Learned(theta, -np.inf, 1, False)
+        return HyperResult(theta, -np.inf, 1, False)
     # With bounds on every variable L-BFGS-B takes a first step as long as the gradient, which can throw a parameter
     # across its whole range. Scaled like this the first step is at most 1 in any entry.
     scale = max(1.0, float(np.max(np.abs(slope))))
@@ -194,4 +196,4 @@ def climb(target: Target, theta: np.ndarray, max_iter: int, tol: float, coordina
         # The search may have stopped where its steps hardly change theta, with a slope still to go up.
         uphill = np.clip(top + target(top)[1], *target.bounds.T) - top
         converged = float(np.max(np.abs(uphill))) < _SMALL_SLOPE * np.sqrt(tol * max(abs(value), scale))
-    return Learned(top, value, target.n_evaluations, converged, trace=tuple(trace))
+    return HyperResult(top, value, target.n_evaluations, converged, trace=tuple(trace))

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from .._progress import quiet, task
-from ..calibration import Belief, calibrate
-from ..inference.ivm import IVM
+from ..inference.active.ivm import IVM
+from ..inference.calibration import LooPrediction, calibrate
 from ..inference.settings import check_counts
 from ..likelihoods import Gaussian
+from ..training.monitor import quiet, task
 from .evidence import Evidence
 from .objective import Model, set_aside
-from .results import Learned
+from .results import HyperResult
 
 #: First step of the search in theta, a factor of two.
 _STEP = float(np.log(2.0))
@@ -41,7 +41,7 @@ class HeldOut:
         Where the search sets out from.
     n_active : int
         Active rows of the models that are compared; at most as many as the model itself is to keep.
-    n_judges : int
+    n_held_out : int
         Rows set aside; at most a fifth of all.
     n_rows : int
         Rows in all, evenly spaced within each class.
@@ -53,23 +53,23 @@ class HeldOut:
 
     first: Any = field(default_factory=Evidence)
     n_active: int = 500
-    n_judges: int = 1000
+    n_held_out: int = 1000
     n_rows: int = 5000
     max_evaluations: int = 30
     tol: float = 0.15
 
     def __post_init__(self) -> None:
-        check_counts(self, n_active=1, n_judges=1, n_rows=10, max_evaluations=1)
+        check_counts(self, n_active=1, n_held_out=1, n_rows=10, max_evaluations=1)
         if not callable(self.first):
             raise TypeError(f"HeldOut: first must be an object of gpclass.hyper such as Evidence(), got {self.first!r}")
         if not self.tol > 0.0:
             raise ValueError(f"HeldOut: tol must be positive, got {self.tol!r}")
 
     def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
-    ) -> Learned:
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+    ) -> HyperResult:
         self.check(model)
-        return self.adjust(model, self.first(model, rng, n_restarts, n_jobs))
+        return self.adjust(model, self.first(model, rng, n_restarts_optimizer, n_jobs))
 
     def check(self, model: Model) -> None:
         """Refuse, before any work, a model that no informative vector machine can be made of."""
@@ -80,13 +80,13 @@ class HeldOut:
         ivm: Any = model.engine if isinstance(model.engine, IVM) else IVM()
         return replace(ivm, n_active=min(self.n_active, ivm.size(n_rows)), n_exchanges=0)
 
-    def adjust(self, model: Model, found: Learned) -> Learned:
+    def adjust(self, model: Model, found: HyperResult) -> HyperResult:
         """What ``first`` has found, put right."""
         kernel, likelihood = model.at(found.theta)
         model = replace(model, kernel=kernel, likelihood=likelihood)
         rows = model.spread_rows(self.n_rows)
-        few = replace(model, X=model.X[rows], y=model.y[rows], likelihood=model.likelihood.take(rows))
-        judges = set_aside(few.y, self.n_judges)
+        few = replace(model, X=model.X[rows], y=model.y[rows], likelihood=model.likelihood.subset(rows))
+        judges = set_aside(few.y, self.n_held_out)
         names = [name.rpartition(".")[2].partition("[")[0] for name in model.kernel.theta_names]
         # Variances last: calibration stands in for much of what they do.
         distinct = sorted(dict.fromkeys(names), key=lambda name: name == "variance")
@@ -118,7 +118,7 @@ class HeldOut:
         if not np.isfinite(score(best)):
             raise LinAlgError("no informative vector machine could be computed at the parameters to start from")
         touched = np.abs(at(best) - np.array([low, high])).min(axis=0) < 1e-8
-        return Learned(
+        return HyperResult(
             at(best),
             score(best),
             len(stop),
@@ -134,7 +134,7 @@ class HeldOut:
         ivm = self._ivm(model, int(np.count_nonzero(~judges)))
         try:
             with quiet():
-                active, interrupted = ivm.select(kernel, model.X, model.y, likelihood, model.n_latent, barred=judges)
+                active, interrupted = ivm.select(kernel, model.X, model.y, likelihood, model.n_latent, excluded=judges)
                 if interrupted:
                     raise KeyboardInterrupt
                 ivm.settle(active, model.y, likelihood)
@@ -144,7 +144,7 @@ class HeldOut:
         variance = np.broadcast_to(active.variance[judges], mean.shape)
         if isinstance(likelihood, Gaussian):
             return float(likelihood.loo_log_prob(y, mean, variance).mean())
-        calibration = calibrate([Belief(np.zeros(len(y)), likelihood, mean, variance)], y, np.ones(len(y)))
+        calibration = calibrate([LooPrediction(np.zeros(len(y)), likelihood, mean, variance)], y, np.ones(len(y)))
         log_p = likelihood.loo_log_prob(y, *calibration(mean, variance))
         return float(calibration.mixed(log_p, likelihood.n_outcomes(model.n_latent)).mean())
 

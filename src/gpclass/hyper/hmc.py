@@ -10,12 +10,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.linalg import LinAlgError
 
-from .._progress import track
-from ..diagnostics import FEWEST_DRAWS
 from ..inference.settings import check_counts
-from ..priors import by_name
+from ..numerics.diagnostics import FEWEST_DRAWS
+from ..training.monitor import track
 from .objective import Model
-from .results import Learned
+from .priors import by_name
+from .results import HyperResult
 from .sampler import Sampler, from_chains
 from .target import Target
 
@@ -74,7 +74,9 @@ class HMC(Sampler):
         """Trajectories that a callback cannot stop."""
         return self._n_burnt + FEWEST_DRAWS
 
-    def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
+    def sample(
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
+    ) -> HyperResult:
         # The first chain starts at the kernel's values, as in the paper; further ones around them.
         low, high = model.theta_bounds.T
         starts = model.theta + 0.5 * rng.standard_normal((self.n_chains, model.theta.size))

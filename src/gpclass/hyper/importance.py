@@ -20,14 +20,14 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.special import gammaln, logsumexp
 
-from .. import linalg
-from .._progress import task
-from ..diagnostics import effective_weights, pareto_smoothed
 from ..inference.settings import check_counts
-from ..priors import ExponentialGamma, PriorLike, Relevance
-from . import literal_importance
+from ..numerics import linalg
+from ..numerics.diagnostics import effective_weights, pareto_smoothed
+from ..training.monitor import task
+from . import published_importance as published_importance
 from .objective import Model
-from .results import ENOUGH, Learned, Samples
+from .priors import ExponentialGamma, PriorLike, Relevance
+from .results import ENOUGH, HyperResult, Samples
 from .sampler import Sampler
 from .target import Target
 
@@ -49,10 +49,10 @@ class Importance(Sampler):
         "hierarchy" is GR06's Exponential-Gamma prior on inverse squared length-scales, and a weak normal on all else;
         with the default kernel too, whose length-scales it does not expect to be alike.
     n_draws : int
-        Draws in all, at least 21; with ``literal``, in each iteration.
+        Draws in all, at least 21; with ``as_published``, in each iteration.
     n_rounds : int or None
-        Rounds after each of which the proposal is adapted; None is 5, or with ``literal`` 50 iterations.
-    literal : bool
+        Rounds after each of which the proposal is adapted; None is 5, or with ``as_published`` 50 iterations.
+    as_published : bool
         Follow the printed equations of GR06, collapsing weights included: for probit likelihoods and length-scales, or
         the weights of a ``WeightedSum`` alone (G06). Predictions are then made at the mean, as in the paper.
     """
@@ -60,7 +60,7 @@ class Importance(Sampler):
     prior: PriorLike | str = "hierarchy"  # type: ignore[assignment]
     n_draws: int = 500
     n_rounds: int | None = None
-    literal: bool = False
+    as_published: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,17 +71,17 @@ class Importance(Sampler):
             raise ValueError(
                 f"Importance: prior must be 'hierarchy', a Prior, a dictionary or None, got {self.prior!r}"
             )
-        if not self.literal and self.n_draws < 5 * self._n_rounds:
+        if not self.as_published and self.n_draws < 5 * self._n_rounds:
             raise ValueError(f"Importance: expected at least 5 draws a round, got {self.n_draws} in {self._n_rounds}")
 
     @property
     def _n_rounds(self) -> int:
-        return (50 if self.literal else 5) if self.n_rounds is None else self.n_rounds
+        return (50 if self.as_published else 5) if self.n_rounds is None else self.n_rounds
 
     @property
     def averages(self) -> bool:
         """Whether predictions average over the draws."""
-        return not self.literal
+        return not self.as_published
 
     def prior_for(self, model: Model) -> PriorLike:
         if not isinstance(self.prior, str):
@@ -89,11 +89,13 @@ class Importance(Sampler):
         scaled = any(name.split("[")[0].split(".")[-1] == "length_scale" for name in model.theta_names)
         return {"length_scale": HIERARCHY} if scaled else {}
 
-    def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
-        if self.literal:
+    def sample(
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
+    ) -> HyperResult:
+        if self.as_published:
             with linalg.suited_threads(len(model.y)):
-                return literal_importance.sample(model, rng, self.n_draws, self._n_rounds)
-        best = self.optimum(model, rng, n_restarts, n_jobs)
+                return published_importance.sample(model, rng, self.n_draws, self._n_rounds)
+        best = self.optimum(model, rng, n_restarts_optimizer, n_jobs)
         target = self._density(model)
         first = Proposal.near(best, model.theta_bounds)
         thetas, values, raw = adaptive_draws(target, first, self.n_draws, self._n_rounds, rng)
@@ -109,7 +111,7 @@ class Importance(Sampler):
             pareto_k=k,
             n_failed=int(np.sum(~done)),
         )
-        return Learned(
+        return HyperResult(
             samples.mean,
             float(weights @ values[done]),
             best.n_evaluations + target.n_evaluations,
@@ -160,7 +162,7 @@ class Proposal:
     bounds: np.ndarray
 
     @classmethod
-    def near(cls, best: Learned, bounds: np.ndarray) -> Proposal:
+    def near(cls, best: HyperResult, bounds: np.ndarray) -> Proposal:
         """About an optimum, as wide as the curvature there says; a factor of e where it says nothing."""
         p = len(best.theta)
         covariance = best.covariance

@@ -22,13 +22,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.linalg import LinAlgError
 
-from .. import linalg
-from .._progress import task
 from ..inference.base import Fit, Info
-from ..inference.gibbs import Draws, Gibbs, draw_auxiliaries, start_auxiliaries
-from ..priors import LogPrior
+from ..inference.dense.gibbs import Draws, Gibbs, draw_auxiliaries, start_auxiliaries
+from ..numerics import linalg
+from ..training.monitor import task
 from .objective import Model
-from .results import Learned
+from .priors import LogPrior
+from .results import HyperResult
 from .sampler import Sampler, from_chains, scattered
 
 #: Acceptance that random-walk steps are adapted to.
@@ -54,11 +54,13 @@ class Metropolis(Sampler):
         if self.max_rows is not None:
             raise ValueError("Metropolis samples theta and the latent functions of all rows: max_rows must be None")
 
-    def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
+    def sample(
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
+    ) -> HyperResult:
         gibbs: Any = model.engine
         self.check(gibbs)
         quick = replace(model, engine=gibbs.learner)
-        best = self.optimum(quick, rng, n_restarts, n_jobs)
+        best = self.optimum(quick, rng, n_restarts_optimizer, n_jobs)
         target = self.target(quick)
         starts = [scattered(target, best, rng) for _ in range(gibbs.n_chains)]
         shape = np.diag(np.where(np.isfinite(best.standard_error), best.standard_error, 0.5))  # type: ignore[arg-type]
@@ -146,8 +148,8 @@ class _Place:
     def whiten(self, m: np.ndarray) -> np.ndarray:
         """nu with L nu = m."""
         if self.K.ndim == 2:
-            return linalg.half_solve(self.plain, m)
-        return np.stack([linalg.half_solve(factor, m[:, c]) for c, factor in enumerate(self.plain)], axis=1)
+            return linalg.solve_triangular(self.plain, m)
+        return np.stack([linalg.solve_triangular(factor, m[:, c]) for c, factor in enumerate(self.plain)], axis=1)
 
     def draw_latent(self, Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """m ~ N(Sigma y, Sigma), by correcting a draw from the prior and its noise."""

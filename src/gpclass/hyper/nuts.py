@@ -11,10 +11,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.linalg import LinAlgError
 
-from .._progress import task
 from ..inference.settings import check_counts
+from ..training.monitor import task
 from .objective import Model
-from .results import Learned
+from .results import HyperResult
 from .sampler import Sampler, from_chains, scattered
 from .target import Target
 
@@ -64,10 +64,12 @@ class NUTS(Sampler):
         if not 0.0 < self.target_accept < 1.0:
             raise ValueError(f"NUTS: target_accept must be between 0 and 1, got {self.target_accept!r}")
 
-    def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
+    def sample(
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
+    ) -> HyperResult:
         nutpie = _nutpie()
         p = model.theta.size
-        best = self.optimum(model, rng, n_restarts, n_jobs)
+        best = self.optimum(model, rng, n_restarts_optimizer, n_jobs)
         starts = iter([scattered(self.target(model), best, rng) for _ in range(self.n_chains)])
         targets: list[Target] = []
         errors: list[Exception] = []

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ..inference.active_set import ActiveSet
+from ..inference.active.active_set import ActiveSet
+from ..inference.active.ivm import IVM
 from ..inference.base import Engine, Fit, differentiable
-from ..inference.ivm import IVM
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
-from ..linalg import suited_threads
-from ..parameters import POSITIVE
-from ..priors import LogPrior, PriorLike, lay_over
+from ..numerics.linalg import suited_threads
+from ..numerics.parameters import POSITIVE
+from .priors import LogPrior, PriorLike, lay_over
 
 
 def slopes(
@@ -123,7 +123,7 @@ class Model:
         if len(self.y) <= max_rows:
             return self
         rows = self.spread_rows(max_rows)
-        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.take(rows))
+        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.subset(rows))
 
     def spread_rows(self, max_rows: int) -> np.ndarray:
         """At most so many rows (see the function)."""

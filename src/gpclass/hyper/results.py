@@ -83,7 +83,7 @@ class Samples(NamedTuple):
         return thetas, np.bincount(inverse.ravel(), weights=counts / n)
 
 
-class Learned(NamedTuple):
+class HyperResult(NamedTuple):
     """Result of learning: theta (an optimum, or the mean of samples), ``value`` (the log posterior there, prior
     included, for the rows that were learned from; the mean log probability of those set aside, for ``HeldOut``), how it
     was found.

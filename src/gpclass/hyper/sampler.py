@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ..diagnostics import effective_sample_size, split_r_hat
 from ..inference.settings import check_counts
-from ..priors import Normal, PriorLike
+from ..numerics.diagnostics import effective_sample_size, split_r_hat
 from .evidence import Evidence, Fixed
 from .objective import Model
-from .results import Learned, Samples
+from .priors import Normal, PriorLike
+from .results import HyperResult, Samples
 from .target import Evaluate, Target
 
 #: Chains count as mixed below this.
@@ -27,7 +27,7 @@ class Sampler:
     Parameters
     ----------
     prior : Prior, dictionary of parameter name to Prior, or None
-        See ``gpclass.priors``; by default a normal distribution about the starting values with standard deviation 3.
+        See ``gpclass.hyper.priors``; by default a normal distribution about the starting values with standard deviation 3.
         With the default kernel as for ``Evidence``.
     n_models : int
         Predictions average over fits at this many of the draws (or at all, if there are fewer).
@@ -46,13 +46,15 @@ class Sampler:
             check_counts(self, max_rows=2)
 
     def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
-    ) -> Learned:
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+    ) -> HyperResult:
         if model.theta.size == 0:
             return Fixed()(model, rng)
-        return self.sample(self.rows_of(model), rng, n_restarts, n_jobs)
+        return self.sample(self.rows_of(model), rng, n_restarts_optimizer, n_jobs)
 
-    def sample(self, model: Model, rng: np.random.Generator, n_restarts: int, n_jobs: int | None) -> Learned:
+    def sample(
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
+    ) -> HyperResult:
         """Draws from the posterior of a theta that is not empty, given all rows of the model."""
         raise NotImplementedError
 
@@ -74,10 +76,10 @@ class Sampler:
         return model if self.max_rows is None else model.thinned(self.max_rows)
 
     def optimum(
-        self, model: Model, rng: np.random.Generator, n_restarts: int = 0, n_jobs: int | None = None
-    ) -> Learned:
+        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+    ) -> HyperResult:
         """The theta of highest density, where sampling can start."""
-        return _Peak(prior=self.prior_for(model), max_rows=None, tol=1e-5)(model, rng, n_restarts, n_jobs)
+        return _Peak(prior=self.prior_for(model), max_rows=None, tol=1e-5)(model, rng, n_restarts_optimizer, n_jobs)
 
 
 class _Peak(Evidence):
@@ -89,7 +91,7 @@ class _Peak(Evidence):
         return target
 
 
-def scattered(target: Target, centre: Learned, rng: np.random.Generator) -> np.ndarray:
+def scattered(target: Target, centre: HyperResult, rng: np.random.Generator) -> np.ndarray:
     """A starting point about one standard error from the optimum, where the density can be computed."""
     spread = np.full_like(centre.theta, 0.5)
     if centre.standard_error is not None:
@@ -104,7 +106,7 @@ def scattered(target: Target, centre: Learned, rng: np.random.Generator) -> np.n
 
 def from_chains(
     theta: np.ndarray, log_density: np.ndarray, model: Model, n_evaluations: int, **account: float | int
-) -> Learned:
+) -> HyperResult:
     """The result of Markov chains, draws (chains, draws, p)."""
     r_hat = float(np.max(split_r_hat(theta)))
     samples = Samples(
@@ -114,7 +116,7 @@ def from_chains(
         r_hat=r_hat,
         **account,  # type: ignore[arg-type]
     )
-    return Learned(
+    return HyperResult(
         samples.mean,
         float(log_density.mean()),
         n_evaluations,

@@ -1,4 +1,4 @@
-"""The log density of theta that searches climb and samplers walk on."""
+"""The log density of theta that searches maximise and samplers walk on."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from .._progress import quiet
-from ..priors import LogPrior
+from ..training.monitor import quiet
+from .priors import LogPrior
 
 #: (theta, state) -> (value, gradient, state): the evidence, or whatever stands for it
 Evaluate = Callable[[np.ndarray, Any], tuple[float, np.ndarray, Any]]

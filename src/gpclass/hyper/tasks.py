@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import linalg
-from ..inference.active_set import ActiveSet
-from ..inference.ivm import IVM
-from ..inference.tasks import select_across
+from ..inference.active.active_set import ActiveSet
+from ..inference.active.ivm import IVM
+from ..inference.active.tasks import select_across
 from ..likelihoods import Likelihood
+from ..numerics import linalg
 from .objective import Model, spread_rows
 
 
@@ -51,7 +51,7 @@ class TaskModel(SeveralModels):
     @property
     def parts(self) -> tuple[Model, ...]:
         return tuple(
-            Model(self.kernel, self.likelihood.take(own), self.engine, self.X[own], self.y[own], self.n_latent)
+            Model(self.kernel, self.likelihood.subset(own), self.engine, self.X[own], self.y[own], self.n_latent)
             for own in self.groups
         )
 
@@ -62,7 +62,7 @@ class TaskModel(SeveralModels):
     def thinned(self, max_rows: int) -> TaskModel:
         rows = self.spread_rows(max_rows)
         groups = tuple(np.flatnonzero(np.isin(rows, own)) for own in self.groups)
-        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.take(rows), groups=groups)
+        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.subset(rows), groups=groups)
 
     def select(self, ivm: IVM, theta: np.ndarray) -> tuple[list[ActiveSet], bool]:
         kernel, likelihood = self.at(theta)

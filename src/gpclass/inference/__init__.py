@@ -1,13 +1,26 @@
 """Engines: from a prior covariance and observations to a Gaussian posterior."""
 
-from .base import Engine, Fit, Info, Weights
-from .ep import EP
-from .exact import Exact
-from .gibbs import Gibbs
-from .ivm import IVM
-from .laplace import Laplace
-from .sparse_ep import SparseEP
-from .sparse_vb import SparseVB
-from .vb import VB
+from .active.ivm import IVM
+from .base import Engine, Fit, GaussianTerms, Info
+from .dense.ep import EP
+from .dense.exact import Exact
+from .dense.gibbs import Gibbs
+from .dense.laplace import Laplace
+from .dense.vb import VB
+from .inducing.sparse_ep import SparseEP
+from .inducing.sparse_vb import SparseVB
 
-__all__ = ["EP", "IVM", "VB", "Engine", "Exact", "Fit", "Gibbs", "Info", "Laplace", "SparseEP", "SparseVB", "Weights"]
+__all__ = [
+    "EP",
+    "IVM",
+    "VB",
+    "Engine",
+    "Exact",
+    "Fit",
+    "GaussianTerms",
+    "Gibbs",
+    "Info",
+    "Laplace",
+    "SparseEP",
+    "SparseVB",
+]

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from ..likelihoods import Likelihood
-from ..linalg import suited_threads
+from ..numerics.linalg import suited_threads
 
 #: Beyond this prior variance double precision cannot hold K + noise.
 LARGEST_VARIANCE = 1e10
@@ -37,14 +37,14 @@ class Info(NamedTuple):
     n_effective: float | None = None
 
 
-class Weights(NamedTuple):
+class GaussianTerms(NamedTuple):
     """A Gaussian posterior at the training rows, in the form that predictions need.
 
     With k* the covariances of a new row with the training rows, the latent mean is k*' alpha and the variance
     k** - |L^-1 (root * k*)|^2. ``alpha`` is (n, C); ``root`` and ``chol`` are (n,) and (n, n) when all latent functions
     share them, else (n, C) and (C, n, n).
 
-    A posterior that couples the classes (``coupling.Coupled``) has in addition the factor of M and the roots of rho;
+    A posterior that couples the classes (``coupling.ProductFormPosterior``) has in addition the factor of M and the roots of rho;
     then new rows get covariances between latent functions.
     """
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
-from ..parameters import POSITIVE, Parameterised
+from ..numerics.parameters import POSITIVE, Parameterised
 from .columns import Columns
 
 Pullback = Callable[[np.ndarray], np.ndarray]
@@ -61,26 +61,26 @@ class Kernel(Parameterised):
             total = total + child.relevance(n_features)
         return total
 
-    def present(self, X: np.ndarray) -> np.ndarray:
+    def observed_rows(self, X: np.ndarray) -> np.ndarray:
         """Which rows have all that this kernel looks at: no NaN there."""
         if self.children:
-            return np.all([child.present(X) for child in self.children], axis=0)
+            return np.all([child.observed_rows(X) for child in self.children], axis=0)
         return ~np.isnan(X).any(axis=1)
 
-    def sees(self, n_features: int) -> np.ndarray:
+    def used_columns(self, n_features: int) -> np.ndarray:
         """Which columns (n_features,) a bound kernel looks at."""
         if self.children:
-            return np.any([child.sees(n_features) for child in self.children], axis=0)
+            return np.any([child.used_columns(n_features) for child in self.children], axis=0)
         return np.ones(n_features, bool)
 
-    def codes(self, columns: Columns, n_features: int) -> np.ndarray:
+    def categorical_columns(self, columns: Columns, n_features: int) -> np.ndarray:
         """Which columns (n_features,) are codes of categories to this kernel, and not numbers."""
         found = np.zeros(n_features, bool)
         for child in self.children:
-            found |= child.codes(columns, n_features)
+            found |= child.categorical_columns(columns, n_features)
         return found
 
-    def wakened(self, X: np.ndarray) -> Kernel:
+    def with_data_driven_start(self, X: np.ndarray) -> Kernel:
         """A copy to start learning from; see ``WeightedSum``."""
         return self
 
@@ -171,10 +171,10 @@ class Constant(Kernel):
     def diag(self, X: np.ndarray) -> np.ndarray:
         return np.full(len(X), self.variance)
 
-    def present(self, X: np.ndarray) -> np.ndarray:
+    def observed_rows(self, X: np.ndarray) -> np.ndarray:
         return np.ones(len(X), bool)
 
-    def sees(self, n_features: int) -> np.ndarray:
+    def used_columns(self, n_features: int) -> np.ndarray:
         return np.zeros(n_features, bool)
 
 
@@ -194,10 +194,10 @@ class White(Kernel):
     def diag(self, X: np.ndarray) -> np.ndarray:
         return np.full(len(X), self.variance)
 
-    def present(self, X: np.ndarray) -> np.ndarray:
+    def observed_rows(self, X: np.ndarray) -> np.ndarray:
         return np.ones(len(X), bool)
 
-    def sees(self, n_features: int) -> np.ndarray:
+    def used_columns(self, n_features: int) -> np.ndarray:
         return np.zeros(n_features, bool)
 
 
@@ -347,8 +347,8 @@ class PerClass(Kernel):
 
         return np.stack(matrices), pullback
 
-    def wakened(self, X: np.ndarray) -> Kernel:
-        return self._with_children([kernel.wakened(X) for kernel in self.children])
+    def with_data_driven_start(self, X: np.ndarray) -> Kernel:
+        return self._with_children([kernel.with_data_driven_start(X) for kernel in self.children])
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         """(C, n)"""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numba import jit, over_rows
+from ..numerics.compiled import jit, over_rows
 from .columns import Columns
 from .stationary import Stationary
 
@@ -23,7 +23,7 @@ class Categorical(Stationary):
     def _check_columns(self, columns: Columns) -> None:
         pass
 
-    def codes(self, columns: Columns, n_features: int) -> np.ndarray:
+    def categorical_columns(self, columns: Columns, n_features: int) -> np.ndarray:
         return np.ones(n_features, bool)
 
     def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -38,7 +38,7 @@ class Columns:
                 "dtype='number') and View(Categorical(), dtype='category')"
             )
 
-    def take(self, columns: Any, n_columns: int) -> Columns:
+    def subset(self, columns: Any, n_columns: int) -> Columns:
         """What is known of some of the columns."""
         places = np.arange(n_columns)[columns]
         names = None if self.names is None else [self.names[j] for j in places if j < len(self.names)]

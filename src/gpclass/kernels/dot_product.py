@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..parameters import POSITIVE
+from ..numerics.parameters import POSITIVE
 from .base import Kernel, Pullback
 from .columns import Columns
 from .stationary import expand_ard

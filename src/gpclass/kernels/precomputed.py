@@ -85,10 +85,10 @@ class Precomputed(Kernel):
             )
         return np.full(len(X), self.variance)
 
-    def present(self, X: np.ndarray) -> np.ndarray:
-        return super().present(X) if self.name is None else ~np.isnan(X[:, self._place(1)])
+    def observed_rows(self, X: np.ndarray) -> np.ndarray:
+        return super().observed_rows(X) if self.name is None else ~np.isnan(X[:, self._place(1)])
 
-    def sees(self, n_features: int) -> np.ndarray:
+    def used_columns(self, n_features: int) -> np.ndarray:
         return np.full(n_features, self.name is None)
 
     def _place(self, which: int) -> int:

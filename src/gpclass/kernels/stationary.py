@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._numba import jit, jit_sums, over_rows
-from ..linalg import one_thread
-from ..parameters import POSITIVE
+from ..numerics.compiled import jit, jit_sums, over_rows
+from ..numerics.linalg import one_thread
+from ..numerics.parameters import POSITIVE
 from .base import Kernel, Pullback
 from .columns import Columns
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..parameters import POSITIVE
+from ..numerics.parameters import POSITIVE
 from .base import Constant, Kernel, Pullback, Scaled, White, refuse_per_class
 from .columns import Columns
 from .dot_product import DotProduct
@@ -76,7 +76,7 @@ class View(Kernel):
         selected = view._select(X)
         if not selected.shape[1]:
             raise ValueError(f"View: expected at least one column, got none of {n_features} by {self.columns!r}")
-        return replace(view, kernel=self.kernel.bind(selected, n_latent, known.take(view.columns, n_features)))
+        return replace(view, kernel=self.kernel.bind(selected, n_latent, known.subset(view.columns, n_features)))
 
     def _places(self, known: Columns, n_features: int) -> Any:
         """Columns by number, whatever they were given by; a slice ends before any Gram matrix."""
@@ -113,19 +113,19 @@ class View(Kernel):
     def diag(self, X: np.ndarray) -> np.ndarray:
         return self.kernel.diag(self._select(X))
 
-    def present(self, X: np.ndarray) -> np.ndarray:
-        return self.kernel.present(self._select(X))
+    def observed_rows(self, X: np.ndarray) -> np.ndarray:
+        return self.kernel.observed_rows(self._select(X))
 
-    def sees(self, n_features: int) -> np.ndarray:
+    def used_columns(self, n_features: int) -> np.ndarray:
         places = np.arange(n_features)[self.columns]
         found = np.zeros(n_features, bool)
-        found[places] = self.kernel.sees(len(places))
+        found[places] = self.kernel.used_columns(len(places))
         return found
 
-    def codes(self, columns: Columns, n_features: int) -> np.ndarray:
+    def categorical_columns(self, columns: Columns, n_features: int) -> np.ndarray:
         places = np.arange(n_features)[self._places(columns, n_features)]
         found = np.zeros(n_features, bool)
-        found[places] = self.kernel.codes(columns.take(places, n_features), len(places))
+        found[places] = self.kernel.categorical_columns(columns.subset(places, n_features), len(places))
         return found
 
     def relevance(self, n_features: int) -> np.ndarray:
@@ -262,18 +262,18 @@ class WeightedSum(Kernel):
                 raise ValueError(f"view {name!r}: expected rows of some variance, got a mean variance of {scales[-1]}")
         return replace(settled, scales=tuple(scales))
 
-    def wakened(self, X: np.ndarray) -> WeightedSum:
+    def with_data_driven_start(self, X: np.ndarray) -> WeightedSum:
         """A copy whose views see some rows as similar: one that sees none gets the median distance for length-scale."""
         has = self._presence(X).has
         views = {
-            name: _wakened(kernel, np.nan_to_num(X[has[:, j]][:_JUDGED]))
+            name: _with_data_driven_start(kernel, np.nan_to_num(X[has[:, j]][:_JUDGED]))
             for j, (name, kernel) in enumerate(self.views.items())
         }
         return replace(self, views=views)
 
     def variations(self, X: np.ndarray) -> np.ndarray:
         """Prior variance (J,) of each view's function about its mean over those of these rows that have the view."""
-        has = np.stack([kernel.present(X) for kernel in self.views.values()], axis=1)
+        has = np.stack([kernel.observed_rows(X) for kernel in self.views.values()], axis=1)
         filled = np.nan_to_num(X)
         found = []
         for j, kernel in enumerate(self.views.values()):
@@ -282,7 +282,7 @@ class WeightedSum(Kernel):
         return self._factors() * np.array(found)
 
     def _presence(self, X: np.ndarray) -> _Presence:
-        has = np.stack([kernel.present(X) for kernel in self.views.values()], axis=1)
+        has = np.stack([kernel.observed_rows(X) for kernel in self.views.values()], axis=1)
         variance = has @ self.weights
         empty = np.flatnonzero(variance == 0.0)
         if len(empty):
@@ -327,8 +327,8 @@ class WeightedSum(Kernel):
         diagonals = [factor * kernel.diag(X) for factor, kernel in zip(factors, self.views.values(), strict=True)]
         return np.sum(presence.has.T * diagonals, axis=0) * presence.factor**2
 
-    def present(self, X: np.ndarray) -> np.ndarray:
-        return np.any([kernel.present(X) for kernel in self.views.values()], axis=0)
+    def observed_rows(self, X: np.ndarray) -> np.ndarray:
+        return np.any([kernel.observed_rows(X) for kernel in self.views.values()], axis=0)
 
     @property
     def takes_missing(self) -> bool:
@@ -411,7 +411,7 @@ def _refuse_held(kernel: Kernel, name: str, fixed: bool = True) -> None:
 
 def _refuse_overlap(views: Mapping[str, Kernel], n_features: int) -> None:
     """Views of the same columns are two ways to look at them; a part in common is a slip."""
-    seen = {name: kernel.sees(n_features) for name, kernel in views.items()}
+    seen = {name: kernel.used_columns(n_features) for name, kernel in views.items()}
     for one, other in combinations(seen, 2):
         common = np.flatnonzero(seen[one] & seen[other])
         if len(common) and np.any(seen[one] != seen[other]):
@@ -421,9 +421,9 @@ def _refuse_overlap(views: Mapping[str, Kernel], n_features: int) -> None:
             )
 
 
-def _wakened(kernel: Kernel, X: np.ndarray) -> Kernel:
+def _with_data_driven_start(kernel: Kernel, X: np.ndarray) -> Kernel:
     if isinstance(kernel, View):
-        return replace(kernel, kernel=_wakened(kernel.kernel, kernel._select(X)))
+        return replace(kernel, kernel=_with_data_driven_start(kernel.kernel, kernel._select(X)))
     if not isinstance(kernel, Stationary) or len(X) < 2 or "length_scale" in kernel._fixed_names():
         return kernel
     pairs = np.triu_indices(len(X), 1)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from .._labels import as_places
-from ..parameters import Parameterised
-from ..special import gaussian_rule
+from ..numerics.compiled import as_places
+from ..numerics.parameters import Parameterised
+from ..numerics.special import gaussian_rule
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class Likelihood(Parameterised):
     def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         """Product form d (n, C) of the negative Hessian, and pullback(dL/dlog d) = dL/df.
 
-        For C = 1 the negative Hessian is d itself, otherwise diag(d) - d d'/sum(d); see ``gpclass.curvature``.
+        For C = 1 the negative Hessian is d itself, otherwise diag(d) - d d'/sum(d); see ``product_form``.
         """
         raise NotImplementedError
 
@@ -105,7 +105,7 @@ class Likelihood(Parameterised):
         return self.predict_log(mean, cov)[np.arange(len(y)), y]
 
     @property
-    def bare(self) -> Likelihood:
+    def predictive(self) -> Likelihood:
         """The likelihood of a new row: without what holds something for each training row."""
         return self
 
@@ -117,7 +117,7 @@ class Likelihood(Parameterised):
         """log Z of the label as observed from that of the right one, and the derivative of one in the other."""
         return log_z, np.ones_like(log_z)
 
-    def take(self, rows: np.ndarray) -> Likelihood:
+    def subset(self, rows: np.ndarray) -> Likelihood:
         """The likelihood of some of the training rows; only one that holds something for each row needs to know."""
         return self
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..parameters import POSITIVE, REAL
-from ..special import log_phi
+from ..numerics.parameters import POSITIVE, REAL
+from ..numerics.special import log_phi
 from .base import Likelihood
 
 

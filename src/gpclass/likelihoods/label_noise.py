@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..parameters import REAL
+from ..numerics.parameters import REAL
 from .base import Likelihood
 
 #: The share of a row that is surely mislabelled stays above this, so that its curvature has a root.

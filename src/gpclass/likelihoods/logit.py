@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
-from ..special import step_rule
+from ..numerics.special import step_rule
 from .base import Likelihood, signs
 
 #: A latent value of smaller variance is as good as known; quadrature of so narrow a peak has no digits left.

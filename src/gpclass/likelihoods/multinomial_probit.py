@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import cone, orthant
-from ..curvature import product_form
+from ..numerics import nested_ep as orthant
+from ..numerics import probit_moments as cone
+from ..numerics.product_form import product_form
 from .label_noise import NoisyLabels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MultinomialProbit(NoisyLabels):
-    """y = argmax_k (f_k + noise_k) with independent noise_k ~ N(0, 1); all integrals by ``gpclass.cone``.
+    """y = argmax_k (f_k + noise_k) with independent noise_k ~ N(0, 1); all integrals by ``probit_moments``.
 
     ``label_noise`` is the probability that a label is any other than that (``NoisyLabels``).
     """

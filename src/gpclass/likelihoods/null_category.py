@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..parameters import POSITIVE, REAL
-from ..special import hazard, log_Phi
+from ..numerics.parameters import POSITIVE, REAL
+from ..numerics.special import hazard, log_Phi
 from .base import Likelihood
 
 #: The label of a row without one, as in scikit-learn.

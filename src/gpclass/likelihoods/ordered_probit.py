@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..parameters import POSITIVE, REAL
-from ..special import hazard, log_Phi, log_phi, log_Phi_difference
+from ..numerics.parameters import POSITIVE, REAL
+from ..numerics.special import hazard, log_Phi, log_phi, log_Phi_difference
 from .base import Likelihood
 
 

@@ -13,13 +13,13 @@ from .base import Likelihood
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PerRow(Likelihood):
-    """A likelihood ``base`` with something for each training row; serves fitting only, predictions use ``bare``."""
+    """A likelihood ``base`` with something for each training row; serves fitting only, predictions use ``predictive``."""
 
     base: Likelihood = field(default_factory=Likelihood)
 
     @property
-    def bare(self) -> Likelihood:
-        return self.base.bare
+    def predictive(self) -> Likelihood:
+        return self.base.predictive
 
     @property
     def log_concave(self) -> bool:

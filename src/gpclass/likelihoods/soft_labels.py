@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..curvature import product_form
+from ..numerics.product_form import product_form
 from .per_row import PerRow
 
 
@@ -25,7 +25,7 @@ class SoftLabels(PerRow):
         super().__post_init__()
         self.base.refuse_to_learn("a fit to soft labels")
 
-    def take(self, rows: np.ndarray) -> SoftLabels:
+    def subset(self, rows: np.ndarray) -> SoftLabels:
         return replace(self, proba=self.proba[rows])
 
     def loo_log_prob(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:

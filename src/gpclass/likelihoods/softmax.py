@@ -10,9 +10,10 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
-from .. import curvature, orthant
-from .._numba import jit, over_rows
-from ..special import gaussian_rule
+from ..numerics import nested_ep as orthant
+from ..numerics import product_form as curvature
+from ..numerics.compiled import jit, over_rows
+from ..numerics.special import gaussian_rule
 from .base import Likelihood
 
 #: Up to so many classes EP takes the moments of a row by product quadrature (CC05 3.2), unless a contrast between two

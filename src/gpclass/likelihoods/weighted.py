@@ -37,10 +37,10 @@ class Weighted(PerRow):
     def loo_log_prob(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         return self.weights * self.base.loo_log_prob(y, mean, cov)
 
-    def take(self, rows: np.ndarray) -> Weighted:
+    def subset(self, rows: np.ndarray) -> Weighted:
         # Some of the weights may be whole where not all are: what is left out of a row stays as it is.
         left_out = self.share_left_out(len(self.weights))[rows]
-        return replace(self, base=self.base.take(rows), weights=self.weights[rows], left_out=left_out)
+        return replace(self, base=self.base.subset(rows), weights=self.weights[rows], left_out=left_out)
 
     def share_left_out(self, n: int) -> np.ndarray:
         return copies_left_out(self.weights) / self.weights if self.left_out is None else self.left_out

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from .._tables import as_codes, find_categories, is_frame
+from ..estimators._tables import as_codes, find_categories, is_frame
 
 
 def require(estimator: Any, expected: str, *attributes: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._labels import is_missing
+from ..estimators._labels import is_missing
 from ._canvas import COLOURS, INK, axes_or_new, legend, shortened
 from ._inputs import Inputs, require
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from ..metrics import ReliabilityCurve, reliability_curve
+from ..evaluation.metrics import ReliabilityCurve, reliability_curve
 from ._canvas import COLOURS, INK, axes_or_new, shortened
 from ._inputs import require
 

@@ -48,7 +48,7 @@ class EvidenceDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> EvidenceDisplay:
         """Of a model whose kernel parameters were learned by "evidence", "loo" or "alternating", or sampled by
-        ``Importance(literal=True)``."""
+        ``Importance(as_published=True)``."""
         require(estimator, "a model of gpclass", "hyper_")
         learned = estimator.hyper_
         if not learned.trace:

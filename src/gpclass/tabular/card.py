@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from .. import pages
+from ..io import html as pages
 from ..plotting import (
     INK,
     LatentDisplay,
@@ -318,7 +318,7 @@ def _draw_thresholds(figure: Any, model: TableModel, column: str) -> None:
 def _seen(model: TableModel, with_targets: bool = True) -> tuple[Any, Any]:
     """Rows of the table as the estimator took them, and their targets, without which pictures do not draw them."""
     cells = model.sample_.columns[model.target]
-    table = model.sample_.take([i for i, cell in enumerate(cells) if cell is not None])
+    table = model.sample_.subset([i for i, cell in enumerate(cells) if cell is not None])
     frame, _ = model.frame(table)
     if not with_targets:
         return frame, None

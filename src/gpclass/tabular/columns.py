@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._estimator import LARGEST
+from ..estimators._base import LARGEST
 from .reading import DASHES, Table, TableError, listed
 
 #: A column of which at least this share are numbers is one of numbers, and text in it is a mistake.

@@ -16,8 +16,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from .._progress import Task, listening
-from ..comparison import Comparison, compare
+from ..evaluation.comparison import Comparison, compare
+from ..training.monitor import Task, listening
 from .columns import Schema
 from .filling import FillGaps
 from .model import EXACT_ROWS

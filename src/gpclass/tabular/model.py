@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator import untouched_on_failure
-from ..uncertainty import entropy_split, similarity, similarity_within
+from ..estimators._base import rollback_on_error
+from ..evaluation.uncertainty import entropy_split, similarity, similarity_within
 from . import rows as notable
 from .columns import Schema, numbers
 from .filling import FillGaps
@@ -123,7 +123,7 @@ class TableModel(BaseEstimator):
     def fit(self, table: Any, y: None = None, *, callback: Any = None) -> TableModel:
         """Fit to a table that has the target among its columns; ``callback``, one of scikit-learn, hears of it."""
         start = time.perf_counter()
-        with untouched_on_failure(self):
+        with rollback_on_error(self):
             given, table = table, _as_table(table)
             self._settle_collections()
             self.task_ = find_task(self.order, self.regress, self.unlabelled)
@@ -295,7 +295,7 @@ class TableModel(BaseEstimator):
         labelled = judged.rows[notable.spread(len(judged.rows), KEPT_ROWS)]
         others = notable.spread(len(table), KEPT_ROWS)
         chosen = np.sort(np.concatenate([labelled, np.setdiff1d(others, judged.rows)])[:KEPT_ROWS])
-        self.sample_ = table.take(chosen.tolist())
+        self.sample_ = table.subset(chosen.tolist())
 
     def _copies_note(self, raw: Any, table: Table) -> list[str]:
         """Copies are a slip where numbers have many values; rows of a few categories are alike by nature."""
@@ -373,8 +373,8 @@ class TableModel(BaseEstimator):
             "prediction": self.classes_[proba.argmax(axis=1)],
             **{f"p_{label}": proba[:, k] for k, label in enumerate(self.labels)},
             "entropy": split.total,
-            "entropy_removable": split.removable,
-            "entropy_lasting": split.lasting,
+            "entropy_removable": split.epistemic,
+            "entropy_lasting": split.aleatoric,
         } | far
 
     def _proba(self, frame: Any) -> np.ndarray:
@@ -410,7 +410,7 @@ class TableModel(BaseEstimator):
         weights = read_weights(table, self.weights, self.target, [])
         notes.append(f"rows count as often as column {self.weights!r} says")
         rows = np.flatnonzero(weights > 0)
-        return replace(table.take(rows.tolist()), notes=table.notes), weights[rows]
+        return replace(table.subset(rows.tolist()), notes=table.notes), weights[rows]
 
     def _scores_of(self, scored: dict[str, np.ndarray], weights: np.ndarray | None = None) -> dict[str, Any]:
         if self.task_ == "numbers":

@@ -76,7 +76,7 @@ class Table:
         """How to speak of a cell."""
         return f"{self.path}, {self.unit} {self.places[row]}, column {name!r}"
 
-    def take(self, rows: list[int]) -> Table:
+    def subset(self, rows: list[int]) -> Table:
         cells = {name: [column[i] for i in rows] for name, column in self.columns.items()}
         return Table(self.path, cells, [self.places[i] for i in rows], self.unit, self.decimal_comma, typed=self.typed)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..metrics import calibration_error
+from ..evaluation.metrics import calibration_error
 
 
 def label_scores(

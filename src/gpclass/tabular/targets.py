@@ -111,7 +111,7 @@ def with_target(table: Table, target: str, notes: list[str]) -> Table:
         rows = "1 row has" if missing == 1 else f"{missing} rows have"
         what = f"no {target!r}" if word is None else f"{word!r} as {target!r}, which stands for a gap"
         notes.append(f"{table.path}: {rows} {what}, left out")
-    return replace(table.take(there), notes=table.notes)
+    return replace(table.subset(there), notes=table.notes)
 
 
 def read_target(

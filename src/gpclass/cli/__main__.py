@@ -1,0 +1,5 @@
+"""``python -m gpclass.cli``"""
+
+from . import main
+
+main()

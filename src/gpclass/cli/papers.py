@@ -1,0 +1,148 @@
+"""Commands for the papers' experiments."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from ._console import err, fail, out
+
+if TYPE_CHECKING:
+    from ..papers import Experiment, Result
+
+COLOURS = {"better": "blue", "within": "green", "worse": "red", "differs": "yellow", "": "default"}
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments, such as gr06-table1; 'all' for all of them.")
+    ] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="As published, or small enough for all of them in 12 minutes.")
+    ] = False,
+    folder: Annotated[Path, typer.Option("--out", help="Where results go.")] = Path("reproduction"),
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Processes, each on one core; otherwise as many as cores.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is there already.")] = False,
+) -> None:
+    """Compute tables and figures of the papers again, beside the published numbers.
+
+    What is finished is kept: a run that was stopped goes on where it was. 'gpclass report' makes a page of the results.
+    """
+    from ..papers import NAMES, get
+
+    if list_them or not names:
+        table = Table("name", "what it shows", box=None)
+        table.columns[0].no_wrap = True
+        for name in NAMES:
+            table.add_row(name, Text(get(name).title))
+        out.print(table)
+        if not list_them:
+            raise fail("expected the name of an experiment, or 'all'", 2)
+        return
+    try:
+        wanted = [get(name) for name in dict.fromkeys(names) if name != "all"]
+        folder.mkdir(parents=True, exist_ok=True)
+    except ValueError as error:
+        raise fail(str(error), 2) from None
+    except OSError as error:
+        raise fail(f"expected a folder for the results, and {folder} cannot be one: {error.strerror}", 2) from None
+    everything = "all" in names
+    if everything:
+        wanted = [get(name) for name in NAMES]
+    done, left_out, failed = _run_all(wanted, "full" if full else "quick", folder, jobs, fresh)
+    if done:
+        out.print(Text(f"results are in {folder}; for a page of them: gpclass report {folder}"), soft_wrap=True)
+    if failed or not done or (left_out and not everything):
+        raise fail(f"not done: {', '.join([*left_out, *failed])}")
+
+
+def _run_all(
+    wanted: list[Experiment], size: Any, folder: Path, jobs: int | None, fresh: bool
+) -> tuple[list[str], list[str], list[str]]:
+    """Names of experiments that were done, left out for want of data, and failed: none of which stops the others."""
+    from ..papers import MissingDataError
+
+    done: list[str] = []
+    left_out: list[str] = []
+    failed: list[str] = []
+    for experiment in wanted:
+        try:
+            _show(_carried_out(experiment, size, folder, jobs, fresh))
+            done.append(experiment.name)
+        except MissingDataError as missing:
+            err.print(Text(f"{experiment.name} is left out: {missing}"), soft_wrap=True)
+            left_out.append(experiment.name)
+        except KeyboardInterrupt:
+            again = "the same command" + (" without --fresh" if fresh else "")
+            raise fail(f"stopped; what is finished is kept, and {again} goes on from there", 130) from None
+        except Exception as error:
+            err.print(Text(f"{experiment.name} failed: {error or type(error).__name__}"), soft_wrap=True)
+            failed.append(experiment.name)
+    return done, left_out, failed
+
+
+def _carried_out(experiment: Experiment, size: Any, folder: Path, jobs: int | None, fresh: bool) -> Result:
+    from ..papers import reproduce as carry_out
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, disable=not sys.stderr.isatty()) as bars:
+        bar = bars.add_task(experiment.name, total=None)
+        return carry_out(
+            experiment, size, folder, jobs, fresh, lambda done, total: bars.update(bar, completed=done, total=total)
+        )
+
+
+def _show(result: Result) -> None:
+    from ..papers.base import rounded
+
+    title = Text(f"{result.name}: {result.title}")
+    table = Table("", "", "published", "here", "", title=title, title_justify="left", box=None)
+    for own in result.comparisons:
+        table.add_row(
+            Text(own.row),
+            Text(own.column),
+            rounded(own.published, own.published_error),
+            rounded(own.measured, own.error),
+            Text(own.verdict, style=COLOURS[own.verdict]),
+        )
+    out.print(table)
+    for claim, holds in result.claims.items():
+        out.print(Text(f"{'holds' if holds else 'DOES NOT HOLD'}: {claim}", style="green" if holds else "red"))
+    earlier = f", {result.n_earlier} of {len(result.tasks)} parts from an earlier run" if result.n_earlier else ""
+    if len({maker.get("code") for maker in result.makers}) > 1:
+        earlier += ", and the code has changed since some of them (--fresh begins anew)"
+    out.print(f"{result.seconds:.0f} seconds of computing{earlier}\n", highlight=False)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Where 'gpclass reproduce' put its results.")] = Path("reproduction"),
+    page: Annotated[Path | None, typer.Option("--out", help="The page; otherwise report.html in the folder.")] = None,
+) -> None:
+    """Make one HTML page of all results in a folder; it needs no network and can be sent by mail."""
+    from ..papers.report import write
+
+    path = page or folder / "report.html"
+    try:
+        damaged = write(folder, path)
+    except ValueError as error:
+        raise fail(str(error)) from None
+    except OSError as error:
+        raise fail(f"the page cannot be written to {path}: {error.strerror}") from None
+    out.print(Text(f"wrote {path}"), soft_wrap=True)
+    if damaged:
+        raise fail("; ".join(damaged))

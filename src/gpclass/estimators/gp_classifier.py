@@ -1,0 +1,271 @@
+"""GPClassifier: joint multi-class Gaussian-process classification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from ..inference import EP, VB, Gibbs, Laplace
+from ..inference.base import Engine
+from ..inference.posteriors import Latent
+from ..kernels import Kernel, WeightedSum
+from ..kernels.views import EmptyRowError
+from ..likelihoods import Likelihood, SoftLabels
+from ..likelihoods.weighted import copies_left_out
+from ._base import GPEstimator, choose
+from ._classifying import GPClassifierMixin, best_engine
+from ._grams import GramLayout, WithGrams, lay_out
+from ._labels import checked_proba, class_factors, is_soft, refuse_mixed_labels
+
+ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
+
+
+class GPClassifier(GPClassifierMixin, GPEstimator):
+    """Gaussian-process classifier with one joint model for all classes.
+
+    Parameters
+    ----------
+    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
+        Covariance of the latent functions and the starting values of its parameters. None is amplitude * Matern
+        (nu = 2.5) on standardised inputs, with one length-scale, or one for each of up to 30 inputs where leave-one-out
+        predictions clearly gain by it.
+    likelihood : Likelihood or str, default=None
+        None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
+    inference : engine or str, default="auto"
+        "auto" is "vb" where the likelihood has Gaussian auxiliaries (probits), else "laplace"; "ep" where the
+        likelihood has parameters to learn, label noise among them. "vb" is the variational Bayes of GR06, "ep" joint
+        expectation propagation, "laplace" Laplace's method, "gibbs" sampling: slow, and the truth at the learned
+        kernel parameters.
+    hyper : str or an object of ``gpclass.hyper``, default="evidence"
+        "evidence" and "loo" learn kernel parameters by maximum evidence and by leave-one-out predictions, "fixed"
+        leaves them alone. Others sample them and average predictions: "importance" (importance sampling, the
+        quickest), "nuts" (the no-U-turn sampler, needs ``pip install gpclass[mcmc]``), "hmc" (hybrid Monte Carlo as in
+        WB98), and "metropolis" (together with the latent functions; needs ``inference="gibbs"``).
+    calibration : "loo" or None, default="loo"
+        After fitting, learn one factor for all latent means, one for all latent variances, and the share of labels that
+        no model foretells, from leave-one-out predictions of the training labels; "gibbs" goes without.
+    class_weight : "balanced", dict of label to weight, or None, default=None
+        How often rows of each class count, on top of ``sample_weight`` ("vb" and "laplace").
+    n_restarts_optimizer : int, default=0
+        Further starting points for learning, drawn at random.
+    standardize : "auto" or bool, default="auto"
+        Whether inputs are scaled to mean 0 and variance 1 first; "auto" does so exactly when no kernel was given, or a
+        ``WeightedSum``.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
+        Processes for restarts and chains.
+    verbose : int, default=0
+        1 prints how far learning and inference have come. Bars: ``set_callbacks(sklearn.callback.ProgressBar())``.
+
+    Attributes
+    ----------
+    classes_ : array of the labels, sorted
+    kernel_, likelihood_ : as learned
+    log_evidence_ : float
+        The engine's log evidence; for "vb" the variational bound, never above the truth; for "gibbs" an estimate by
+        importance sampling, NaN where that fails.
+    objective_ : float
+        What learning maximises (without the prior), at the final fit; for "vb" the Laplace evidence at the same mode.
+    calibration_ : Calibration
+        The learned ``mean_scale``, ``variance_scale`` and ``lapse_rate``; ``latent`` reports beliefs before they are
+        applied.
+    loo_proba_ : (n, n_classes)
+        Probabilities of each training row's labels without its own label; NaN for rows of weight 0.
+    relevance_ : (n_features,) inverse squared length-scales
+    view_weights_ : shares of the views of a ``WeightedSum`` kernel: ``names``, ``mean`` and ``sd``
+    categories_ : dictionary of the columns of a data frame that hold categories
+    hyper_ : how learning went, a ``gpclass.hyper.HyperResult``
+        ``theta`` and ``theta_names``, ``standard_error`` of an optimum, ``samples`` (``theta``, ``weights``, ``mean``,
+        ``sd``, ``n_effective``, ``r_hat``) where parameters were sampled; evaluations, convergence.
+    info_ : how inference went (iterations, convergence, bound after each iteration)
+    idata_ : draws of "gibbs" or of the kernel parameters as ArviZ InferenceData (needs ``pip install gpclass[mcmc]``)
+    n_iter_ : int, iterations of the engine
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from gpclass import GPClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GPClassifier().fit(X, y).predict_proba(X[[0, 70]]).round(1)
+    array([[1. , 0. , 0. ],
+           [0. , 0.6, 0.4]])
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        likelihood: Any = None,
+        inference: Any = "auto",
+        hyper: Any = "evidence",
+        calibration: str | None = "loo",
+        class_weight: Any = None,
+        n_restarts_optimizer: int = 0,
+        standardize: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.likelihood = likelihood
+        self.inference = inference
+        self.hyper = hyper
+        self.calibration = calibration
+        self.class_weight = class_weight
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, grams: Any = None, rows: Any = None) -> GPClassifier:
+        """Fit to rows X (n, n_features) with labels y (n,): strings, numbers or any sortable objects.
+
+        ``y`` may also hold soft labels (n, n_classes): probabilities of the classes for each row, an array (then the
+        classes are 0, 1, ...) or a data frame (then they are its columns); for "vb" and "laplace". A row then counts
+        by its expected log likelihood, as would many rows with labels in these proportions. Rows go by position.
+
+        ``sample_weight`` (n,) says how often each row counts: its likelihood is raised to that power.
+
+        ``grams`` holds the Gram matrices of ``Precomputed`` views next to X, by name: (n, n) each, or of more objects
+        than those in X, and then ``rows`` (n,) says which of them the rows of X are. They travel by metadata routing,
+        ``grams`` as it is and ``rows`` split: ``set_fit_request(grams=True, rows=True)``, and the same for score.
+        """
+        self._check_calibration()
+        with self._fitting():
+            refuse_mixed_labels(y)
+            soft = is_soft(y)
+            if soft:
+                X = self._with_grams(self._validated(X, ensure_min_samples=2), grams, rows)
+                check_consistent_length(X, y)
+                proba, self.classes_ = checked_proba(y)
+                labels = proba.argmax(axis=1)
+            else:
+                X, y = self._validated(X, y, ensure_min_samples=2)
+                X = self._with_grams(X, grams, rows)
+                labels = self._encode(y)
+                proba = np.eye(len(self.classes_))[labels]
+            likelihood = self._resolve_likelihood(len(self.classes_))
+            weights, left_out, proba = self._row_weights(X, proba, sample_weight)
+            weighted = bool(np.any(weights != 1.0) or np.any(left_out != 1.0))
+            engine = self._resolve_engine(likelihood, soft or weighted)
+            kept = weights > 0
+            if soft:
+                if not getattr(engine, "takes_weights", False):
+                    raise TypeError(
+                        f"{type(engine).__name__} inference takes no soft labels; use inference='vb' or 'laplace'"
+                    )
+                likelihood = SoftLabels(base=likelihood, proba=proba[kept])
+            n_latent = likelihood.n_latent(len(self.classes_))
+            try:
+                fits = self._learn(X[kept], labels[kept], likelihood, engine, n_latent, weights[kept], left_out[kept])
+            except EmptyRowError as error:
+                raise EmptyRowError(int(np.flatnonzero(kept)[error.row])) from None
+            self._calibrate(proba[kept], fits, weights[kept], kept, left_out[kept])
+        return self
+
+    def _with_grams(self, X: np.ndarray, grams: Any, rows: Any) -> np.ndarray:
+        """Training rows, with the Gram matrices of the kernel's views behind their features."""
+        self._gram_layout: GramLayout | None = None
+        names = tuple(dict.fromkeys(self.kernel.gram_names)) if isinstance(self.kernel, Kernel) else ()
+        if not names:
+            if grams is not None or rows is not None:
+                raise ValueError("expected a kernel with Precomputed(name) views for grams= and rows=, got one without")
+            return X
+        if not isinstance(self.kernel, WeightedSum):
+            raise TypeError(
+                "Precomputed(name) views need a WeightedSum around them, and nothing around that: "
+                "WeightedSum({name: Precomputed(name), ...})"
+            )
+        X, self._gram_layout = lay_out(X, grams, rows, names)
+        return X
+
+    def _joined(self, X: Any, grams: Any, rows: Any) -> Any:
+        """New rows as ``_checked`` takes them: with their covariances, where the kernel has Gram views."""
+        check_is_fitted(self)
+        if self._gram_layout is None:
+            if grams is not None or rows is not None:
+                raise ValueError("the model has no Gram views: expected neither grams nor rows")
+            return X
+        return WithGrams(self._gram_layout.extend(self._validated(X, first=False), grams, rows))
+
+    def _checked(self, X: Any) -> np.ndarray:
+        if getattr(self, "_gram_layout", None) is not None and not isinstance(X, WithGrams):
+            X = self._joined(X, None, None)
+        return self._scaled(X.rows) if isinstance(X, WithGrams) else super()._checked(X)
+
+    def latent(self, X: Any, full_cov: bool = False, grams: Any = None, rows: Any = None) -> Latent:
+        return super().latent(self._joined(X, grams, rows), full_cov)
+
+    latent.__doc__ = GPEstimator.latent.__doc__
+
+    def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draws (n_samples, m, C) of the latent functions at the rows of X, correlated between rows."""
+        check_is_fitted(self)
+        if self._gram_layout is not None:
+            raise ValueError("draws at new rows need the covariances between them, which a Gram view does not have")
+        return super().sample_latent(X, n_samples, random_state)
+
+    def predict_log_proba(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
+        """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``.
+
+        ``grams`` holds, for Gram views by name, covariances with the rows of ``fit``, or all with ``rows`` as there.
+        """
+        return super().predict_log_proba(self._joined(X, grams, rows))
+
+    def predict_proba(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
+        """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``.
+
+        ``grams`` and ``rows`` as for ``predict_log_proba``.
+        """
+        return super().predict_proba(self._joined(X, grams, rows))
+
+    def predict(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
+        """The most probable label of each row; ``grams`` and ``rows`` as for ``predict_log_proba``."""
+        most_probable = self.predict_proba(X, grams, rows).argmax(axis=1)
+        return self.classes_[most_probable]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, grams: Any = None, rows: Any = None) -> float:
+        """The share of rows whose most probable label is right; ``grams`` and ``rows`` as for ``predict``."""
+        return accuracy_score(y, self.predict(X, grams, rows), sample_weight=sample_weight)
+
+    def _row_weights(
+        self, X: np.ndarray, proba: np.ndarray, sample_weight: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """How often each row counts, sample weight times class weight (rows of weight 0 do not); the share of that
+        which leaving a row out takes away; and the labels' probabilities as far as class weights change them."""
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        # Sample weights alone can be numbers of copies: a class weight says what a mistake costs.
+        left_out = np.divide(copies_left_out(weights), weights, out=np.ones_like(weights), where=weights > 0)
+        if self.class_weight is not None:
+            by_class = class_factors(self.class_weight, self.classes_, proba)
+            weights = weights * (proba @ by_class)
+            proba = proba * by_class
+            proba = proba / np.maximum(proba.sum(axis=1, keepdims=True), 1e-300)
+        if np.any(weights == 0) and self.__sklearn_tags__().input_tags.pairwise:
+            raise ValueError(
+                "expected positive weights with a Precomputed kernel; drop rows of weight 0 from the Gram matrix"
+            )
+        counted = weights @ proba > 0
+        if not np.all(counted):
+            missing = self.classes_[~counted].tolist()[0]
+            raise ValueError(
+                f"expected rows with positive weight in every class, got none for {missing!r} "
+                f"({np.count_nonzero(counted)} of {len(self.classes_)} classes have weight)"
+            )
+        return weights, left_out, proba
+
+    def _resolve_engine(self, likelihood: Likelihood, weighted: bool) -> Engine:
+        if isinstance(self.inference, str) and self.inference == "auto":
+            return best_engine(likelihood, weighted)
+        if isinstance(self.inference, str) and self.inference == "gibbs":
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            return Gibbs(random_state=seed, n_jobs=self.n_jobs)
+        return choose("inference", self.inference, {"auto": VB, **ENGINES})

@@ -1,0 +1,1 @@
+"""Judging models: scores, comparisons, and the uncertainty of predictions."""

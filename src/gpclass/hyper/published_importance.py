@@ -1,0 +1,159 @@
+"""The variational importance sampler as GR06 print it (equations 4.5 to 4.8), and G06 for weights of views, kept to be
+compared with.
+
+One iteration updates the posterior means of the latent functions at the present phi (4.6), draws phi ~ Exp(psi) and
+averages them with weights prod_k N(m_k | 0, C_phi) (4.5, 4.7), and sets psi by its posterior mean (4.8). On the paper's
+toy problem the effective sample size is 1 from the first iterations on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.special import gammaln, logsumexp
+
+from ..inference.base import class_matrix
+from ..inference.dense.gibbs import is_plain_probit
+from ..kernels import PerClass
+from ..numerics import linalg
+from ..numerics.diagnostics import effective_weights
+from ..training.monitor import track
+from .objective import Model
+from .results import ENOUGH, HyperResult, Samples
+
+#: GR06 6.1: psi ~ Gamma(sigma, tau), vague.
+_SIGMA = _TAU = 1e-3
+
+
+def check(model: Model) -> None:
+    """Refuse what the printed equations do not cover."""
+    other = [name for name in model.theta_names if name.split("[")[0].split(".")[-1] != "length_scale"]
+    if other and not _only_weights(model):
+        raise TypeError(
+            "Importance(as_published=True) knows length-scales only, or the weights of a WeightedSum only, and "
+            f"{other[0]!r} is free; fix it"
+        )
+    if not is_plain_probit(model.likelihood):
+        raise TypeError(
+            "Importance(as_published=True) needs Probit() or MultinomialProbit() with unit variance and without label "
+            f"noise, got {model.likelihood!r}"
+        )
+
+
+def _only_weights(model: Model) -> bool:
+    return model.theta.size > 1 and all(name.split("[")[0] == "weights" for name in model.theta_names)
+
+
+class _Relevances:
+    """phi_d = 1 / (2 length_scale_d^2) ~ Exp(psi_d), psi_d ~ Gamma(sigma, tau) (GR06 section 4.3)."""
+
+    def __init__(self, model: Model) -> None:
+        self.bounds, self.class_of = model.theta_bounds.T, _classes(model)
+        self.phi = 0.5 * np.exp(-2.0 * model.theta)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        psi = (_SIGMA + 1.0) / (_TAU + self.phi)  # 4.8
+        drawn = rng.exponential(1.0 / psi, size=(n_draws, len(self.phi)))
+        return np.clip(-0.5 * np.log(2.0 * drawn), *self.bounds)
+
+    def estimate(self, thetas: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        self.phi = np.einsum("sp,sp->p", weights[:, self.class_of], 0.5 * np.exp(-2.0 * thetas))  # 4.7
+        return np.clip(-0.5 * np.log(2.0 * self.phi), *self.bounds)
+
+
+class _Shares:
+    """beta^2 ~ Dirichlet(rho), rho_j ~ Gamma(1, 1) (G06), with the sum of the weights as it is."""
+
+    def __init__(self, model: Model) -> None:
+        self.bounds, self.log_total = model.theta_bounds.T, logsumexp(model.theta)
+        self.rho = np.ones(model.theta.size)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        drawn = np.maximum(rng.dirichlet(self.rho, size=n_draws), 1e-300)
+        return np.clip(np.log(drawn) + self.log_total, *self.bounds)
+
+    def estimate(self, thetas: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        shares = weights[:, 0] @ np.exp(thetas - self.log_total)
+        # The posterior mean of rho, by draws from its prior weighed by the density of the shares.
+        rho = rng.gamma(1.0, size=(len(thetas), len(shares)))
+        log_chance = gammaln(rho.sum(axis=1)) - gammaln(rho).sum(axis=1) + (rho - 1.0) @ np.log(shares / shares.sum())
+        self.rho = np.exp(log_chance - logsumexp(log_chance)) @ rho
+        return np.clip(np.log(shares) + self.log_total, *self.bounds)
+
+
+def sample(model: Model, rng: np.random.Generator, n_draws: int, n_iter: int) -> HyperResult:
+    """The estimate of theta after n_iter iterations, with the draws of the last one."""
+    check(model)
+    theta, class_of = model.theta, _classes(model)
+    belief = _Shares(model) if _only_weights(model) else _Relevances(model)
+    m = 0.1 * rng.standard_normal((len(model.y), model.n_latent))
+    trace = []
+    for _ in track(range(n_iter), "iterations", n_iter):
+        K = model.at(theta)[0](model.X)
+        m, bound = _update_means(model, K, m)
+        trace.append(bound)
+        thetas = belief.draw(n_draws, rng)
+        log_weights = np.array([_log_prior_of_means(model, t, m) for t in thetas])
+        if not np.any(np.isfinite(log_weights)):
+            raise LinAlgError("the prior covariance cannot be factorised at any draw of the parameters")
+        weights = np.exp(log_weights - logsumexp(log_weights, axis=0))
+        theta = belief.estimate(thetas, weights, rng)
+    density, shares = log_weights.sum(axis=1), weights[:, 0]
+    if weights.shape[1] > 1:
+        # Every class has weights of its own: equally weighted draws stand for them.
+        picks = [rng.choice(n_draws, size=n_draws, p=column) for column in weights.T]
+        thetas = np.stack([thetas[picks[c], j] for j, c in enumerate(class_of)], axis=1)
+        density = np.sum([log_weights[pick, c] for c, pick in enumerate(picks)], axis=0)
+        shares = np.full(n_draws, 1.0 / n_draws)
+    samples = Samples(
+        thetas[None],
+        density[None],
+        weights=shares,
+        n_effective=min(effective_weights(column) for column in log_weights.T),
+        n_failed=int(np.sum(~np.all(np.isfinite(log_weights), axis=1))),
+    )
+    return HyperResult(
+        theta,
+        trace[-1],
+        len(trace) * n_draws,
+        samples.n_effective >= ENOUGH,  # type: ignore[operator]
+        theta_names=tuple(model.theta_names),
+        samples=samples,
+        trace=tuple(trace),
+    )
+
+
+def _classes(model: Model) -> np.ndarray:
+    """For each entry of theta the group of weights it goes by: its class's with a PerClass kernel, else the one."""
+    if not isinstance(model.kernel, PerClass):
+        return np.zeros(model.theta.size, dtype=int)
+    return np.repeat(np.arange(model.n_latent), [child.theta.size for child in model.kernel.children])
+
+
+def _update_means(model: Model, K: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, float]:
+    """m_k <- C (I + C)^-1 y_k (4.6), and the bound there (appendix C, re-derived in ``inference.vb``)."""
+    y = model.likelihood.augment(model.y, m) - getattr(model.likelihood, "bias", 0.0)
+    means, fit = [], 0.0
+    for c in range(model.n_latent):
+        own = class_matrix(K, c)
+        if c == 0 or K.ndim == 3:
+            L = linalg.cholesky(own + np.eye(len(own)))
+        alpha = linalg.solve(L, y[:, c])
+        means.append(own @ alpha)
+        fit -= 0.5 * float(means[-1] @ alpha + linalg.log_det(L))
+    m = np.stack(means, axis=1)
+    return m, fit + float(model.likelihood.log_prob(model.y, m).sum())
+
+
+def _log_prior_of_means(model: Model, theta: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """log N(m_k | 0, C_phi): one entry for each class with a PerClass kernel, else one, summed over classes."""
+    K = model.at(theta)[0](model.X)
+    try:
+        L = linalg.cholesky(K)
+    except LinAlgError:
+        return np.full(len(K) if K.ndim == 3 else 1, -np.inf)
+    if K.ndim == 3:
+        halves = [linalg.solve_triangular(L[c], m[:, c]) for c in range(len(L))]
+        return np.array([-0.5 * (h @ h + linalg.log_det(L[c])) for c, h in enumerate(halves)])
+    half = linalg.solve_triangular(L, m)
+    return np.array([-0.5 * (np.sum(half**2) + m.shape[1] * linalg.log_det(L))])

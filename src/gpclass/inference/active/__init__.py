@@ -1,0 +1,1 @@
+"""Engines that keep an active set of rows."""

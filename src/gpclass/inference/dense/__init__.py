@@ -1,0 +1,1 @@
+"""Engines that work on the whole prior covariance matrix."""

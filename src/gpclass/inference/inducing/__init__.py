@@ -1,0 +1,1 @@
+"""Engines that work through inducing points."""

@@ -1,0 +1,232 @@
+"""Expectation propagation through inducing rows: every row has a site, every class an S x S matrix.
+
+With site precisions tau and locations nu of one class (``ep``), e = 1 / (1 + D tau), Lambda = tau e and B = I + V
+Lambda V', beliefs about w are N(B^-1 V (e nu), B^-1) and about row n
+
+    mean = D e nu + e v' w,   variance = D e + e^2 v' B^-1 v.
+
+A sweep is one pass over blocks of rows. The rows of a block are given new sites together, from the B that the blocks
+before it have left, and B hears of them before the next block's turn: all rows at once would go to and fro.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...likelihoods import Likelihood
+from ...numerics import linalg
+from ...training.monitor import track
+from ..base import Info
+from ..dense.ep import Sites
+from ..settings import check_settings
+from .features import Block, Features, SparseFit, weighted_gram
+
+#: Site precisions stay above this fraction of the prior precision.
+_FLOOR = 1e-10
+
+
+@dataclass(frozen=True)
+class SparseEP:
+    """Expectation propagation with inducing rows, sites independent between classes.
+
+    Parameters
+    ----------
+    damping : float in (0, 1]
+        Share of the way to the matching site that a sweep goes; less while sweeps go to and fro.
+    tol : float
+        Stop when the rows' cavity means (each row's that moves most) would, undamped, move by less than this in root
+        mean square, in units of their own spread and the unit noise, and apart from what all classes have in common.
+    max_iter : int
+        Limit on sweeps.
+    """
+
+    damping: float = 0.8
+    tol: float = 0.05
+    max_iter: int = 100
+
+    def __post_init__(self) -> None:
+        check_settings(self, max_iter=1)
+
+    def __call__(
+        self,
+        features: Features,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        n_latent: int,
+        init: Sites | None = None,
+        gradient: bool = False,
+    ) -> SparseFit:
+        run = _Run(features, y, likelihood, n_latent, init)
+        trace, converged, damping, last = [], False, self.damping, np.zeros((len(features), n_latent))
+        for _ in track(range(self.max_iter), "EP sweeps"):
+            before = run.cavity_mean.copy()
+            trace.append(run.sweep(damping))
+            step = run.cavity_mean - before
+            if n_latent > 1:  # what all classes have in common changes no label, and is slow to settle
+                step -= step.mean(axis=1, keepdims=True)
+            max_step = np.max(np.abs(step) / np.sqrt(1.0 + run.cavity_variance), axis=1) / damping
+            if len(trace) > 1 and np.sqrt(np.mean(max_step**2)) < self.tol:
+                converged = True
+                break
+            alike = float(np.vdot(step, last)) / max(float(np.linalg.norm(step) * np.linalg.norm(last)), 1e-300)
+            if alike < -0.2:  # to and fro
+                damping = max(0.5 * damping, 0.05)
+            elif alike > 0.5:
+                damping = min(1.5 * damping, self.damping)
+            last = step if len(trace) > 1 else np.zeros_like(step)  # the first sweep sets out from nothing
+        log_evidence = run.sweep(0.0)
+        trace.append(log_evidence)
+        slope = run.gradient() if gradient else None
+        return SparseFit(
+            run.w,
+            run.R,
+            log_evidence,
+            log_evidence,
+            Info(len(trace) - 1, converged, tuple(trace), run.n_skipped),
+            run.sites,
+            (run.cavity_mean, run.cavity_variance + features.dropped_variance()[:, None]),
+            slope,
+        )
+
+
+class _Run:
+    """The state of one call: sites (n, C), and per class R'R = B^-1 and w = B^-1 V (e nu)."""
+
+    def __init__(self, features: Features, y: np.ndarray, likelihood: Likelihood, C: int, init: Any) -> None:
+        self.features, self.y, self.likelihood = features, y, likelihood
+        n, S = len(features), len(features.Z)
+        self.cavity_mean, self.cavity_variance = np.zeros((n, C)), np.ones((n, C))
+        self.n_skipped = 0
+        self.tau, self.nu = np.zeros((n, C)), np.zeros((n, C))
+        self.R = np.broadcast_to(np.eye(S), (C, S, S)).copy()
+        self._narrow = self.R.astype(features.dtype, copy=False)  # R in the precision of V
+        self.w, self.log_det = np.zeros((S, C)), np.zeros(C)
+        self._B, self._location = self.R.copy(), np.zeros((S, C))  # B and V (e nu)
+        if isinstance(init, Sites) and init.precision.shape == (n, C):
+            self.tau[:], self.nu[:] = init
+            for block in features:
+                self._add(block, *self._weights(block))
+            self._settle()
+
+    @property
+    def sites(self) -> Sites:
+        return Sites(self.tau, self.nu)
+
+    def sweep(self, damping: float) -> float:
+        """One pass; the log evidence on the way. With ``damping`` 0 nothing moves, and it is that of the sites."""
+        log_evidence, waiting = -0.5 * float(self.log_det.sum()), 0
+        for block in self.features:
+            before = self._weights(block)
+            log_evidence += self._visit(block, damping)
+            if damping:
+                self._add(block, *(new - old for new, old in zip(self._weights(block), before, strict=True)))
+                waiting += len(block.site_noise)
+            if waiting >= len(self.w):  # to factorise B is as much work as so many rows
+                self._settle()
+                waiting = 0
+        if waiting:
+            self._settle()
+        return log_evidence
+
+    def _visit(self, block: Block, damping: float) -> float:
+        """Cavities and new sites of a block; its share of the log evidence."""
+        rows, V, D, _ = block
+        tau, nu, D = self.tau[rows], self.nu[rows], D[:, None]
+        e = 1.0 / (1.0 + D * tau)
+        mean = D * e * nu + e * (V.T @ self.w.astype(V.dtype))
+        variance = np.maximum(D * e + e**2 * self._spread(V), 1e-14)
+        precision = 1.0 / variance - tau
+        broken = precision <= 1e-12 / variance
+        cavity_variance = 1.0 / np.where(broken, 1.0 / variance, precision)
+        cavity_mean = np.where(broken, mean, cavity_variance * (mean / variance - nu))
+        log_z, first, second = self.likelihood.tilted(self.y[rows], cavity_mean, cavity_variance)
+        # log Z_EP in natural parameters, as in ``ep``; |I + T^1/2 K T^1/2| = prod (1 + D tau) |B|.
+        location = cavity_mean / cavity_variance
+        quadratic = np.vdot(nu, mean) - np.sum(variance * nu**2)
+        quadratic += np.sum(variance * location * (tau * cavity_variance * location - 2.0 * nu))
+        spread = np.sum(np.log1p(tau * cavity_variance)) + np.sum(np.log(e))
+        value = float(log_z.sum() + 0.5 * (quadratic + spread))
+        self.cavity_mean[rows], self.cavity_variance[rows] = cavity_mean, cavity_variance
+        # Moments mean + v first and v + v^2 second, written as a site; a broken cavity keeps the one it has.
+        shrink = np.maximum(1.0 + cavity_variance * second, 1e-10)
+        floor = _FLOOR / variance
+        new_tau, new_nu = -second / shrink, (first - second * cavity_mean) / shrink
+        flat = new_tau < floor
+        new_tau, new_nu = np.where(flat, floor, new_tau), np.where(flat, first, new_nu)
+        keep = broken | ~np.isfinite(new_tau) | ~np.isfinite(new_nu)
+        self.n_skipped += int(np.count_nonzero(keep))
+        self.tau[rows] = np.where(keep, tau, tau + damping * (new_tau - tau))
+        self.nu[rows] = np.where(keep, nu, nu + damping * (new_nu - nu))
+        return value
+
+    def _spread(self, V: np.ndarray) -> np.ndarray:
+        """v' B^-1 v for every row and class, (b, C)."""
+        R = self.R if V.dtype == self.R.dtype else self._narrow
+        norms = linalg.for_each_class(lambda c: linalg.column_norms(R[c], V), len(R), len(V))
+        return np.stack(norms, axis=1).astype(float)
+
+    def _weights(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """Lambda and e nu of a block's rows."""
+        tau, nu = self.tau[block.rows], self.nu[block.rows]
+        e = 1.0 / (1.0 + block.site_noise[:, None] * tau)
+        return tau * e, e * nu
+
+    def _add(self, block: Block, weight: np.ndarray, location: np.ndarray) -> None:
+        """A block's share of B and of V (e nu), or a change of it."""
+        V = block.V
+
+        def one(c: int) -> None:
+            self._B[c] += weighted_gram(V, weight[:, c])
+
+        linalg.for_each_class(one, len(self._B), len(V))
+        self._location += V @ location.astype(V.dtype)
+
+    def _settle(self) -> None:
+        """B = L L', R = L^-1."""
+
+        def one(c: int) -> None:
+            L = linalg.cholesky(self._B[c])
+            self.R[c] = linalg.inverse_factor(L)
+            self.w[:, c] = self.R[c].T @ (self.R[c] @ self._location[:, c])
+            self.log_det[c] = linalg.log_det(L)
+
+        linalg.for_each_class(one, len(self.R), len(self.w))
+        self._narrow = self.R.astype(self.features.dtype, copy=False)
+
+    def gradient(self) -> np.ndarray:
+        """d log Z_EP / d theta of the kernel and of the likelihood; the sites drop out at the fixed point.
+
+        In the prior covariance K = V'V + D of all rows the slope of a class is G = (alpha alpha' - (K + T^-1)^-1) / 2,
+        with alpha = e nu - Lambda V' w and (K + T^-1)^-1 = Lambda - Lambda V' B^-1 V Lambda. Its diagonal g meets
+        k_nn alone, since D makes up for whatever V'V changes there; the rest meets Q = K_fu K_uu^-1 K_uf. With
+        A = K_uu^-1 K_uf = L^-T V that is 2 H on K_fu and -A H on K_uu, where H = (G - diag g) A' and
+
+            H = [1/2 sum_c alpha_c (V alpha_c)' - 1/2 sum_c Lambda_c V' B_c^-1 - diag(sum_c g_c) V'] L^-1.
+        """
+        features, kernel = self.features, self.features.kernel
+        along = np.zeros_like(self.w)  # V alpha
+        for block in features:
+            along += block.V @ self._alpha(block)
+        total, inner = np.zeros(kernel.theta.size), np.zeros((len(self.w),) * 2)
+        inverse_factor = linalg.inverse_factor(features.chol)
+        for (_, X), block in zip(features.rows.blocks(), features, strict=True):
+            V, alpha = np.asarray(block.V, float), self._alpha(block)
+            weight, _ = self._weights(block)
+            own = 0.5 * (alpha**2 - weight + weight**2 * self._spread(V)).sum(axis=1)
+            H = 0.5 * alpha @ along.T - own[:, None] * V.T
+            for c, R in enumerate(self.R):
+                H -= 0.5 * weight[:, c, None] * ((R @ V).T @ R)
+            H = H @ inverse_factor
+            total += kernel.vjp(X, features.Z)[1](2.0 * H) + kernel.diag_pullback(X, own)
+            inner += inverse_factor.T @ (V @ H)
+        total -= kernel.vjp(features.Z, features.Z)[1](inner)
+        by_noise = self.likelihood.tilted_gradient(self.y, self.cavity_mean, self.cavity_variance)
+        return np.concatenate([total, by_noise])
+
+    def _alpha(self, block: Block) -> np.ndarray:
+        """K^-1 mean of a block's rows."""
+        weight, location = self._weights(block)
+        return location - weight * (block.V.T @ self.w)

@@ -1,0 +1,1 @@
+"""Files: saved models, HTML pages, and the bridge to ArviZ."""

@@ -1,0 +1,186 @@
+"""Saved models: ``save(model, path)`` and ``load(path)``.
+
+A file is one line that says what it is, one line of JSON about its content, and the content as skops writes it: plain
+values and arrays under the names of classes, never code. Only classes of gpclass, scikit-learn and NumPy are made anew.
+Factors that come out the same when computed again are left out, and so are the rows that a sparse model does not keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from importlib import import_module
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from .files import write_whole
+from .filing import filing
+
+_MAGIC = b"gpclass model\n"
+#: Raised when files of the new kind cannot be read by older versions.
+_FORMAT = 1
+#: What the first line after the magic may hold at most; longer means that it is none.
+_LONGEST_HEAD = 10_000
+
+
+#: Parts that hold values only, by the name skops gives to what makes them.
+_PLAIN = frozenset(
+    {
+        "BytearrayNode",
+        "BytesNode",
+        "CachedNode",
+        "DTypeNode",
+        "DefaultDictNode",
+        "DictNode",
+        "JsonNode",
+        "ListNode",
+        "LossNode",
+        "MaskedArrayNode",
+        "NdArrayNode",
+        "ObjectNode",
+        "RandomGeneratorNode",
+        "RandomStateNode",
+        "SetNode",
+        "SliceNode",
+        "SparseMatrixNode",
+        "TreeNode",
+        "TupleNode",
+        "TypeNode",
+    }
+)
+
+
+class ModelFileError(ValueError):
+    """A file that holds no model this version can read; the message says what is wrong with it."""
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a fitted model to a file, all of it or nothing: a kill in the middle leaves the old file as it was.
+
+    Parameters
+    ----------
+    model : a fitted estimator of gpclass, or a pipeline with one
+    path : where to; by custom the name ends in ``.gpclass``
+
+    Returns
+    -------
+    path, as a ``Path``
+    """
+    sio = _skops()
+    check_is_fitted(model)
+    with filing():
+        content = sio.dumps(model, compression=zipfile.ZIP_DEFLATED, compresslevel=6)
+    foreign = _calls(content) or _foreign(sio.get_untrusted_types(data=content))
+    if foreign:
+        raise TypeError(
+            f"expected a model of gpclass and scikit-learn alone, and it holds {foreign[0]}, which a saved file must "
+            "not bring to life; use pickle or joblib for files that only you read"
+        )
+    head = {
+        "format": _FORMAT,
+        "gpclass": version("gpclass"),
+        "scikit-learn": version("scikit-learn"),
+        "model": type(model).__name__,
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, _MAGIC + json.dumps(head).encode() + b"\n" + content)
+    return path
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model in a file that ``save`` wrote. No code in the file is run; what is damaged or foreign is refused."""
+    sio = _skops()
+    head, content = _parts(Path(path))
+    try:
+        foreign = _calls(content)  # before skops looks at them
+        names = [] if foreign else sio.get_untrusted_types(data=content)
+        foreign = foreign or _foreign(names)
+        if foreign:
+            raise ModelFileError(f"{path} holds {foreign[0]}, which is no part of gpclass or scikit-learn: not loaded")
+        return sio.loads(content, trusted=names)
+    except ModelFileError:
+        raise
+    except Exception as error:
+        raise ModelFileError(
+            f"{path} was saved by gpclass {head['gpclass']} with scikit-learn {head['scikit-learn']} and cannot be "
+            f"read by gpclass {version('gpclass')} with scikit-learn {version('scikit-learn')}: {error}"
+        ) from error
+
+
+def _parts(path: Path) -> tuple[dict[str, Any], bytes]:
+    """Head and content of a file, checked against each other."""
+    if path.is_dir():
+        raise ModelFileError(f"expected the file of a model, and {path} is a folder")
+    try:
+        stored = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelFileError(f"expected the file of a model, and {path} is not there") from None
+    if not stored.startswith(_MAGIC):
+        raise ModelFileError(f"{path} is no model that gpclass saved")
+    end = stored.find(b"\n", len(_MAGIC), len(_MAGIC) + _LONGEST_HEAD)
+    try:
+        head = json.loads(stored[len(_MAGIC) : max(end, 0)])
+        kind, size, digest = int(head["format"]), int(head["bytes"]), str(head["sha256"])
+        str(head["gpclass"]), str(head["scikit-learn"])
+    except (ValueError, KeyError, TypeError):
+        raise ModelFileError(f"{path} is damaged: what it says about its content cannot be read") from None
+    if kind > _FORMAT:
+        raise ModelFileError(
+            f"{path} was saved by gpclass {head['gpclass']} and needs a newer version than {version('gpclass')}"
+        )
+    content = stored[end + 1 :]
+    if len(content) != size:
+        raise ModelFileError(f"{path} is damaged: expected {size} bytes of content, got {len(content)}")
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ModelFileError(f"{path} is damaged: its content does not have the checksum it was saved with")
+    return head, content
+
+
+def _foreign(names: list[str]) -> list[str]:
+    """Types that are neither known to skops nor classes of ours."""
+    return [name for name in names if not _is_our_class(name)]
+
+
+def _calls(content: bytes) -> list[str]:
+    """Parts that are functions, or calls of one, whatever name they go by."""
+    with zipfile.ZipFile(BytesIO(content)) as parts:
+        schema = json.loads(parts.read("schema.json"))
+    return [f"a {kind[:60]}" for kind in sorted(_loaders(schema) - _PLAIN)]
+
+
+def _loaders(schema: Any) -> set[str]:
+    """How skops would make each of the parts. A key of the user's own has a part below it, and no name of a maker."""
+    if isinstance(schema, dict):
+        name = schema.get("__loader__")
+        own = {name} if isinstance(name, str) else set()
+        return own.union(*(_loaders(part) for part in schema.values()))
+    return set().union(*(_loaders(part) for part in schema)) if isinstance(schema, list) else set()
+
+
+def _is_our_class(name: str) -> bool:
+    """Whether a name is that of a class which gpclass itself defines, and not of something that it imports."""
+    module, _, own = name.rpartition(".")
+    if not module.startswith("gpclass."):
+        return False
+    try:
+        found = getattr(import_module(module), own, None)
+    except ImportError:
+        return False
+    return isinstance(found, type) and found.__module__ == module
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("saved models need skops: pip install 'gpclass[persist]'") from error
+    return skops.io

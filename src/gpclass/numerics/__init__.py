@@ -1,0 +1,1 @@
+"""Arrays, linear algebra and special functions."""

@@ -1,0 +1,434 @@
+"""Probabilities and moments of Gaussian variables in a cone: the integrals of the multinomial probit.
+
+With independent y_j ~ N(m_j, t_j^2), t_j^2 = 1 + v_j, the label is i when y_i is the largest:
+
+    Z_i = P(y_i > y_j for all j != i) = E_u prod_{j != i} Phi(x_j),   x_j = (u t_i + m_i - m_j) / t_j,  u ~ N(0, 1)
+
+(GR06 section 4.5 and eq 5.5; appendix A with v = 0). Everything here is an average under the tilted weight
+w(u) = N(u) prod Phi(x_j) / Z. With h = phi/Phi and the gaps d_j = m_i - m_j,
+
+    dlogZ/dd_j        = E_w[h_j] / t_j                                                   (GR06 eqs 4.3-4.4)
+    d2logZ/dd_j dd_l  = cov_w(h_j, h_l) / (t_j t_l) - [j = l] E_w[h_j (x_j + h_j)] / t_j^2
+
+and the derivatives in the means follow, since m_i enters every gap and m_j only its own: rows and columns of the
+Hessian sum to zero. Its negative W is a graph Laplacian: cov_w(h_j, h_l) >= 0 because h falls with u, and
+W_ij = cov_w(h_j, u) / (t_j t_i) <= 0 for the label i, by Stein's lemma under w.
+
+The rule. l(u) = -u^2/2 + sum_j log Phi(x_j) is concave with curvature at least 1. Newton's method from u = 0 climbs
+to its mode without overshoot (l' is convex and falling), and from outside it finds the two points where l has dropped
+by ``DROP``. Between them the trapezoid rule converges exponentially; its step follows the curvature at the left end,
+where the integrand is steepest, so that unequal variances only cost more nodes. A rule with fixed nodes fails in
+the tails and whenever t_i is large against some t_j.
+"""
+
+from __future__ import annotations
+
+from math import ceil, exp, expm1, log, log1p, sqrt
+
+import numpy as np
+
+from .compiled import FAR, as_places, jit, mills, normal_parts, over_rows
+
+#: How far below its maximum the log integrand is followed: what is left out is below exp(-DROP) of the whole.
+DROP = 36.0
+#: Step of the trapezoid rule in units of (largest curvature)^-1/2.
+STEP = 0.85
+#: The same for a rule good to 1e-6, in half the time.
+ROUGH_DROP, ROUGH_STEP = 16.0, 1.1
+#: log Z is about minus a gap squared; beyond this size its digits no longer resolve the integrand.
+LARGEST_MEAN = 1e7
+_TINY = 1e-150
+_LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+
+
+@jit
+def _log_integrand(u, a, b, k):
+    """l(u), l'(u), l''(u) for x_j = a_j u + b_j."""
+    value, slope, curvature = -0.5 * u * u, -u, -1.0
+    mantissa = 1.0
+    for j in range(k):
+        x = a[j] * u + b[j]
+        if x < FAR:
+            m, e, h = normal_parts(x)
+            mantissa *= m
+            value += e
+            slope += a[j] * h
+            curvature -= a[j] * a[j] * h * (x + h)
+            if mantissa < _TINY:
+                value += log(mantissa)
+                mantissa = 1.0
+    return value + log(mantissa), slope, curvature
+
+
+@jit
+def _support(a, b, k, drop=DROP, widest=STEP):
+    """Mode height, the two ends of the support, the number of trapezoid intervals, and whether Z is nearly 1."""
+    u = 0.0
+    value, slope, curvature = _log_integrand(u, a, b, k)
+    for _ in range(200):
+        step = -slope / curvature
+        u += step
+        value, slope, curvature = _log_integrand(u, a, b, k)
+        if step * step * -curvature < 1e-6:
+            break
+    peak, mode = value, u
+    ends = np.empty(2)
+    steepest = -curvature
+    for side in range(2):
+        # The curvature is at least 1, so this point lies outside; Newton then approaches the end from there.
+        u = mode + (2 * side - 1) * sqrt(2.0 * drop)
+        value, slope, curvature = _log_integrand(u, a, b, k)
+        for _ in range(200):
+            if value > peak - drop - 1.0:
+                break
+            u += (peak - drop - value) / slope
+            value, slope, curvature = _log_integrand(u, a, b, k)
+        ends[side] = u
+        steepest = max(steepest, -curvature)
+    low, certain = _reach_down(a, b, k, ends[0])
+    if certain:
+        _, _, curvature = _log_integrand(low, a, b, k)
+        steepest = max(steepest, -curvature, _steepest_peak(a, b, k))
+    intervals = ceil((ends[1] - low) * sqrt(steepest) / widest)
+    return peak, low, ends[1], max(intervals, 12), certain
+
+
+@jit
+def _reach_down(a, b, k, low):
+    """Move the left end so that 1 - Z and the derivatives keep their digits when the label is all but certain.
+
+    N(u) phi(x_j) peaks at -a b / (1 + a^2) with height exp(-z_j^2 / 2), z_j = b / sqrt(1 + a^2), and N(u) Phi(-x_j)
+    nearby. Once every z_j is large, those peaks lie to the left of all the mass of N(u) prod Phi.
+    """
+    nearest = np.inf
+    for j in range(k):
+        nearest = min(nearest, b[j] / sqrt(1.0 + a[j] * a[j]))
+    # Not certain yet, or so certain that 1 - Z and the derivatives are zero in double precision.
+    if nearest < 3.0 or nearest > FAR:
+        return low, False
+    for j in range(k):
+        precision = 1.0 + a[j] * a[j]
+        if 0.5 * (b[j] * b[j] / precision - nearest * nearest) < DROP:
+            low = min(low, -a[j] * b[j] / precision - sqrt(2.0 * DROP))
+    return low, True
+
+
+@jit
+def _steepest_peak(a, b, k):
+    """Largest precision of the Gaussians N(u) phi(x_j)."""
+    largest = 1.0
+    for j in range(k):
+        largest = max(largest, 1.0 + a[j] * a[j])
+    return largest
+
+
+@jit
+def _gaps(label, m, t, a, b, index, K):
+    """Slopes a_j = t_i/t_j and offsets b_j = (m_i - m_j)/t_j of the other classes."""
+    k = 0
+    for j in range(K):
+        if j != label:
+            a[k] = t[label] / t[j]
+            b[k] = (m[label] - m[j]) / t[j]
+            index[k] = j
+            k += 1
+    return k
+
+
+@jit
+def _drop_distant(a, b, index, k, low):
+    """Keep only the classes that matter: those with x_j below FAR somewhere on the support."""
+    kept = 0
+    for j in range(k):
+        if a[j] * low + b[j] < FAR:
+            a[kept], b[kept], index[kept] = a[j], b[j], index[j]
+            kept += 1
+    return kept
+
+
+@jit
+def _node(u, a, b, k, peak, x, h):
+    """The integrand at u relative to its peak; fills x_j and h_j."""
+    value, mantissa = -0.5 * u * u - peak, 1.0
+    for j in range(k):
+        x[j] = a[j] * u + b[j]
+        m, e, h[j] = normal_parts(x[j])
+        mantissa *= m
+        value += e
+        if mantissa < _TINY:
+            value += log(mantissa)
+            mantissa = 1.0
+    return mantissa * exp(value)
+
+
+@jit
+def _complement_node(u, a, b, k):
+    """N(u) (1 - prod_j Phi(x_j)) up to 1/sqrt(2 pi), to full relative accuracy."""
+    log_product = 0.0
+    for j in range(k):
+        x = a[j] * u + b[j]
+        if x > 0.0:
+            log_product += log1p(-exp(-0.5 * x * x) * mills(x))
+        else:
+            log_product += log(mills(-x)) - 0.5 * x * x
+    return -expm1(log_product) * exp(-0.5 * u * u)
+
+
+@jit
+def _log_probability(peak, integral, certain, complement):
+    """log Z; from 1 - Z where Z is so close to 1 that its own logarithm would lose every digit."""
+    if certain:
+        return log1p(-complement * exp(-_LOG_SQRT_2PI))
+    return min(peak + log(integral) - _LOG_SQRT_2PI, 0.0)
+
+
+@jit
+def _moment_rows(start, stop, labels, means, scales, order, drop, widest, log_z, gradient, hessian):
+    """order 0: log Z; 1: and gradient; 2: and Hessian's diagonal (n, K, 1); 3: and full Hessian (n, K, K)."""
+    K = means.shape[1]
+    a, b, index = np.empty(K), np.empty(K), np.empty(K, np.int64)
+    x, h = np.empty(K), np.empty(K)
+    first, own = np.empty(K), np.empty(K)
+    second = np.empty((K, K))  # E[h_j h_q] below the diagonal; order 2 needs the diagonal alone
+    for n in range(start, stop):
+        i = labels[n]
+        t = scales[n]
+        k = _gaps(i, means[n], t, a, b, index, K)
+        peak, low, high, intervals, certain = _support(a, b, k, drop, widest)
+        k = _drop_distant(a, b, index, k, low)
+        width = (high - low) / intervals
+        total, complement, summed = 0.0, 0.0, 0.0
+        first[:k] = 0.0
+        own[:k] = 0.0
+        second[:k, :k] = 0.0
+        for s in range(intervals + 1):
+            u = low + s * width
+            g = _node(u, a, b, k, peak, x, h)
+            total += g
+            if certain:
+                complement += _complement_node(u, a, b, k)
+            if order >= 1:
+                for j in range(k):
+                    first[j] += g * h[j]
+            if order >= 2:
+                along = 0.0
+                for j in range(k):
+                    own[j] += g * h[j] * (x[j] + h[j])
+                    along += h[j] / t[index[j]]
+                    for q in range(0 if order == 3 else j, j + 1):
+                        second[j, q] += g * h[j] * h[q]
+                summed += g * along * along
+        log_z[n] = _log_probability(peak, total * width, certain, complement * width)
+        if order >= 1:
+            for j in range(K):
+                gradient[n, j] = 0.0
+            for j in range(k):
+                first[j] /= total
+                gradient[n, index[j]] = -first[j] / t[index[j]]
+                gradient[n, i] += first[j] / t[index[j]]
+        if order == 2:
+            _fill_diagonal(n, i, index, k, t, total, first, own, second, summed, hessian)
+        elif order == 3:
+            _fill_hessian(n, i, index, k, t, total, first, own, second, hessian)
+
+
+@jit
+def _fill_diagonal(n, i, index, k, t, total, first, own, second, summed, hessian):
+    """Second derivatives in each mean alone; the label's is var_w(sum_j h_j / t_j) - sum_j E_w[own_j] / t_j^2."""
+    hessian[n] = 0.0
+    slope, label_label = 0.0, summed / total
+    for j in range(k):
+        c = index[j]
+        hessian[n, c, 0] = ((second[j, j] - own[j]) / total - first[j] * first[j]) / (t[c] * t[c])
+        slope += first[j] / t[c]
+        label_label -= own[j] / total / (t[c] * t[c])
+    hessian[n, i, 0] = label_label - slope * slope
+
+
+@jit
+def _fill_hessian(n, i, index, k, t, total, first, own, second, hessian):
+    """From the moments of h to the derivatives in the means; the label's row makes every sum zero."""
+    hessian[n] = 0.0
+    for j in range(k):
+        c = index[j]
+        row_sum = 0.0
+        for q in range(k):
+            raw = second[j, q] if q <= j else second[q, j]
+            covariance = raw / total - first[j] * first[q]
+            if q == j:
+                covariance -= own[j] / total
+            covariance /= t[c] * t[index[q]]
+            row_sum += covariance
+            hessian[n, c, index[q]] = covariance
+        hessian[n, i, i] += row_sum
+        hessian[n, c, i] = -row_sum
+        hessian[n, i, c] = -row_sum
+
+
+@jit
+def _log_proba_rows(start, stop, means, scales, log_proba):
+    """log Z of every class (GR06 section 4.5)."""
+    K = means.shape[1]
+    a, b, index = np.empty(K), np.empty(K), np.empty(K, np.int64)
+    x, h = np.empty(K), np.empty(K)
+    for n in range(start, stop):
+        for i in range(K):
+            k = _gaps(i, means[n], scales[n], a, b, index, K)
+            peak, low, high, intervals, certain = _support(a, b, k)
+            k = _drop_distant(a, b, index, k, low)
+            width = (high - low) / intervals
+            total, complement = 0.0, 0.0
+            for s in range(intervals + 1):
+                u = low + s * width
+                g = _node(u, a, b, k, peak, x, h)
+                total += g
+                if certain:
+                    complement += _complement_node(u, a, b, k)
+            log_proba[n, i] = _log_probability(peak, total * width, certain, complement * width)
+
+
+@jit
+def _curvature_pullback_rows(start, stop, labels, means, cotangent, out):
+    """out_k = sum_j cotangent_j d(-d2logZ/dm_j^2)/dm_k at unit scales.
+
+    In gaps, sum_j c_j d2logZ/dm_j^2 = sum_jl B_jl d2logZ/dd_j dd_l with B_jl = c_i + [j = l] c_j. With
+    Q(u) = sum_j B_jj L''_j + h' B h (L = log Phi, L' = h) that is q = E_w[Q] - g' B g, g = E_w[h], and
+    dq/dd_k = E_w[dQ/dd_k] + E_w[Q h_k] - E_w[Q] g_k - 2 (H B g)_k, H the Hessian in the gaps.
+    """
+    K = means.shape[1]
+    a, b, index = np.empty(K), np.empty(K), np.empty(K, np.int64)
+    x, h, c = np.empty(K), np.empty(K), np.empty(K)
+    first, direct, mixed, curve = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
+    unit = np.ones(K)
+    for n in range(start, stop):
+        i = labels[n]
+        k = _gaps(i, means[n], unit, a, b, index, K)
+        peak, low, high, intervals, _ = _support(a, b, k)
+        k = _drop_distant(a, b, index, k, low)
+        width = (high - low) / intervals
+        ci = cotangent[n, i]
+        for j in range(k):
+            c[j] = cotangent[n, index[j]]
+        total, total_q = 0.0, 0.0
+        first[:k] = 0.0
+        direct[:k] = 0.0
+        mixed[:k] = 0.0
+        curve[:k] = 0.0
+        # E_w[h_k (B g)' h] needs g first, so H B g is gathered from E_w[h_k s] and E_w[h_k r] below.
+        cross_s, cross_r = np.zeros(k), np.zeros((k, k))
+        for s in range(intervals + 1):
+            g = _node(low + s * width, a, b, k, peak, x, h)
+            total_h = 0.0
+            for j in range(k):
+                total_h += h[j]
+            curved = ci * total_h * total_h
+            for j in range(k):
+                second = -h[j] * (x[j] + h[j])
+                curved += (ci + c[j]) * second + c[j] * h[j] * h[j]
+            total += g
+            total_q += g * curved
+            for j in range(k):
+                second = -h[j] * (x[j] + h[j])
+                third = -second * (x[j] + h[j]) - h[j] * (1.0 + second)
+                first[j] += g * h[j]
+                curve[j] += g * second
+                direct[j] += g * ((ci + c[j]) * third + 2.0 * second * (ci * total_h + c[j] * h[j]))
+                mixed[j] += g * curved * h[j]
+                cross_s[j] += g * h[j] * total_h
+                for q in range(k):
+                    cross_r[j, q] += g * h[j] * h[q]
+        mean_q = total_q / total
+        sum_g = 0.0
+        for j in range(k):
+            first[j] /= total
+            sum_g += first[j]
+        for j in range(K):
+            out[n, j] = 0.0
+        for j in range(k):
+            # (H B g)_j with (B g)_l = ci sum_g + c_l g_l
+            hbg = curve[j] / total * (ci * sum_g + c[j] * first[j])
+            hbg += ci * sum_g * (cross_s[j] / total - first[j] * sum_g)
+            for q in range(k):
+                hbg += (cross_r[j, q] / total - first[j] * first[q]) * c[q] * first[q]
+            dq = (direct[j] + mixed[j]) / total - mean_q * first[j] - 2.0 * hbg
+            # out wants -d2logZ, and d_j = m_i - m_j
+            out[n, index[j]] = dq
+            out[n, i] -= dq
+
+
+def _prepare(means: np.ndarray, variances: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    means = np.ascontiguousarray(means, dtype=float)
+    if means.size and not np.max(np.abs(means)) <= LARGEST_MEAN:
+        raise ValueError(f"expected latent means up to {LARGEST_MEAN:g} in size, got {np.max(np.abs(means)):.3g}")
+    if variances is None:
+        return means, np.ones_like(means)
+    return means, np.sqrt(1.0 + np.broadcast_to(np.asarray(variances, dtype=float), means.shape))
+
+
+def _cost(means: np.ndarray, order: int) -> float:
+    K = means.shape[1]
+    return 1000.0 * K * (1.0 + (K / 30.0 if order >= 2 else 0.0))
+
+
+def _moments(labels, means, variances, order, rough=False):
+    means, scales = _prepare(means, variances)
+    n, K = means.shape
+    log_z = np.empty(n)
+    gradient = np.empty((n, K)) if order >= 1 else np.empty((0, 0))
+    shape = {2: (n, K, 1), 3: (n, K, K)}.get(order, (0, 0, 0))
+    hessian = np.empty(shape)
+    labels = as_places(labels, K)
+    drop, widest = (ROUGH_DROP, ROUGH_STEP) if rough else (DROP, STEP)
+    cost = _cost(means, order) * (0.5 if rough else 1.0)
+    over_rows(_moment_rows, n, cost, labels, means, scales, order, drop, widest, log_z, gradient, hessian)
+    return log_z, gradient, hessian
+
+
+def log_z(
+    labels: np.ndarray, means: np.ndarray, variances: np.ndarray | None = None, *, rough: bool = False
+) -> np.ndarray:
+    """log probability (n,) of each row's label for latent means (n, K) and variances (n, K), 0 by default.
+
+    ``rough`` is good to 1e-6 relative: enough to compare rows.
+    """
+    return _moments(labels, means, variances, 0, rough)[0]
+
+
+def gradient(
+    labels: np.ndarray, means: np.ndarray, variances: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(log Z (n,), dlogZ/dm (n, K)); at zero variances the gradient is p of GR06 eq 4.6."""
+    return _moments(labels, means, variances, 1)[:2]
+
+
+def tilted(
+    labels: np.ndarray, means: np.ndarray, variances: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(log Z, dlogZ/dm, d2logZ/dm_k^2): what moment matching of marginals needs, (n,), (n, K), (n, K)."""
+    log_z, gradient, hessian = _moments(labels, means, variances, 2)
+    return log_z, gradient, hessian[:, :, 0]
+
+
+def derivatives(
+    labels: np.ndarray, means: np.ndarray, variances: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(log Z, dlogZ/dm, d2logZ/dm dm'): (n,), (n, K), (n, K, K)."""
+    return _moments(labels, means, variances, 3)
+
+
+def log_proba(means: np.ndarray, variances: np.ndarray | None = None) -> np.ndarray:
+    """log probabilities (n, K) of all classes, each integral centred on its own mode (GR06 section 4.5)."""
+    means, scales = _prepare(means, variances)
+    out = np.empty_like(means)
+    over_rows(_log_proba_rows, len(means), 1000.0 * means.shape[1] ** 2, means, scales, out)
+    return out
+
+
+def curvature_pullback(labels: np.ndarray, means: np.ndarray, cotangent: np.ndarray) -> np.ndarray:
+    """d sum_nj cotangent_nj W_n,jj / d means, where W = -d2logZ/dm dm' at zero variances."""
+    means = np.ascontiguousarray(means, dtype=float)
+    out = np.empty_like(means)
+    labels = as_places(labels, means.shape[1])
+    cotangent = np.ascontiguousarray(cotangent, dtype=float)
+    over_rows(_curvature_pullback_rows, len(means), _cost(means, 3), labels, means, cotangent, out)
+    return out

@@ -1,0 +1,1 @@
+"""Training as pure functions: a problem in, a trained model out."""
