@@ -35,7 +35,7 @@ def _isolet():
 
 
 def _select(n, S, K, block_size=1):
-    """Seconds to choose S of n rows of K classes, 20 inputs; of two classes by entropy, which judges every row."""
+    """Seconds to choose S of n rows of K classes, 20 inputs; of two classes by entropy, which scores every row."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, 20))
     y = np.argmax(X[:, :K] + 0.5 * rng.standard_normal((n, K)), axis=1)

@@ -7,8 +7,9 @@ import numpy as np
 
 from gpclass import GPClassifier
 from gpclass.datasets import make_rings
-from gpclass.hyper import NUTS, Model
+from gpclass.hyper import NUTS, Objective
 from gpclass.inference import EP, VB, Laplace
+from gpclass.inference.problem import Problem
 from gpclass.kernels import RBF
 from gpclass.likelihoods import MultinomialProbit
 
@@ -27,10 +28,11 @@ def seconds(work, repeats=5):
 def gradient_ratio():
     for n in (120, 480):
         X, y = make_rings(n, random_state=0)
+        problem = Problem(100.0 * RBF(np.ones(10)), MultinomialProbit(), X, y - 1, 3)
         for name, engine in (("vb", VB()), ("laplace", Laplace()), ("ep", EP())):
-            model = Model(100.0 * RBF(np.ones(10)), MultinomialProbit(), engine, X, y - 1, 3)
-            evidence = seconds(lambda model=model: model.fit(model.theta))
-            gradient = seconds(lambda model=model: model.value_and_gradient(model.theta))
+            objective = Objective(problem, engine, engine)
+            evidence = seconds(lambda objective=objective: objective.fit(objective.theta))
+            gradient = seconds(lambda objective=objective: objective.value_and_gradient(objective.theta))
             print(
                 f"{name:8} n = {n}: evidence {1e3 * evidence:.0f} ms, with gradient in 11 parameters "
                 f"{1e3 * gradient:.0f} ms, ratio {gradient / evidence:.2f}",

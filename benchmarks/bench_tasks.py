@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpclass import GPClassifier, IVMClassifier, MultiTaskIVM
+from gpclass import GPClassifier, IVMClassifier, MultiTaskIVMClassifier
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -42,7 +42,7 @@ def new_speaker(fit, y, speakers):
 def vowels(speakers=range(0, 15, 2)):
     _, y, _, _ = vowel_data()
     for name, fit in (
-        ("multi-task", lambda X, y, t: MultiTaskIVM(n_active=300).fit(X, y, task=t)),
+        ("multi-task", lambda X, y, t: MultiTaskIVMClassifier(n_active=300).fit(X, y, task=t)),
         ("pooled", lambda X, y, t: IVMClassifier(n_active=300).fit(X, y)),
     ):
         error, sem, seconds = new_speaker(fit, y, speakers)

@@ -1,7 +1,8 @@
 """How far each engine's probabilities are from long Gibbs chains, at fixed kernel parameters.
 
-``python benchmarks/bench_truth.py`` takes about half an hour on two cores and prints the table of docs/design.md. The
-last column is what two halves of the chains differ by: distances below it cannot be told from zero.
+``python benchmarks/bench_truth.py`` takes about half an hour on two cores and prints the table of
+docs/decisions/0045-distance-to-gibbs.md. The last column is what two halves of the chains differ by: distances below it
+cannot be told from zero.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from sklearn.datasets import load_iris, load_wine
 
 from gpclass.datasets import make_rings
 from gpclass.inference import EP, VB, Gibbs, Laplace
-from gpclass.inference.base import Weights
 from gpclass.inference.calibration import Calibration
-from gpclass.inference.dense.gibbs import Draws
-from gpclass.inference.posteriors import make_posterior
+from gpclass.inference.posteriors import DrawsPosterior, GaussianPosterior
+from gpclass.inference.prior import DensePrior
 from gpclass.kernels import RBF, Kernel
 from gpclass.likelihoods import MultinomialProbit
 
@@ -40,8 +40,8 @@ def problems() -> dict[str, tuple[np.ndarray, np.ndarray, Kernel]]:
     }
 
 
-def proba(kernel: Kernel, X: np.ndarray, weights: Weights | Draws, X_new: np.ndarray) -> np.ndarray:
-    return np.exp(make_posterior(kernel, X, weights).predict_log(MultinomialProbit(), X_new, Calibration()))
+def proba(posterior: GaussianPosterior | DrawsPosterior, X_new: np.ndarray) -> np.ndarray:
+    return np.exp(posterior.predict_log(MultinomialProbit(), X_new, Calibration()))
 
 
 def main(n_draws: int = 1000, thin: int = 100, burn_in: int = 5000, n_train: int = 80) -> None:
@@ -52,18 +52,19 @@ def main(n_draws: int = 1000, thin: int = 100, burn_in: int = 5000, n_train: int
         for amplitude in (1.0, 10.0, 100.0):
             kernel = (amplitude * shape).bind(X, 3, None)
             train, test, labels = X[:n_train], X[n_train:], y[:n_train]
-            K = kernel(train)
+            prior = DensePrior.at(kernel, train, n_latent=3)
 
             start = time.perf_counter()
             chains = Gibbs(n_draws=n_draws, thin=thin, burn_in=burn_in, n_chains=4, n_jobs=2)
-            long = chains(K, labels, MultinomialProbit(), 3)
-            draws: Draws = long.weights
-            halves = [proba(kernel, train, draws._replace(alpha=part), test) for part in np.split(draws.alpha, 2)]
+            long = chains(prior, labels, MultinomialProbit())
+            draws = long.posterior.draws
+            parts = [prior.posterior(draws._replace(alpha=part)) for part in np.split(draws.alpha, 2)]
+            halves = [proba(part, test) for part in parts]
             truth = 0.5 * (halves[0] + halves[1])
             cells = []
             for engine in ENGINES.values():
-                fit = engine(K, labels, MultinomialProbit(), 3)
-                cells.append(f"{np.mean(np.abs(proba(kernel, train, fit.weights, test) - truth)):.4f}")
+                fit = engine(prior, labels, MultinomialProbit())
+                cells.append(f"{np.mean(np.abs(proba(fit.posterior, test) - truth)):.4f}")
             apart = np.mean(np.abs(halves[0] - halves[1]))
             print(
                 f"| {data} | {amplitude:g} | " + " | ".join(cells) + f" | {long.info.r_hat:.2f} | {apart:.4f} |",

@@ -1,9 +1,9 @@
 """
-Which rows does an informative vector machine keep?
-===================================================
+Which rows does an informative vector machine select?
+=====================================================
 
-Those whose labels were least expected: where classes meet. The toy of Girolami and Rogers' section 6.3 and
-figure 5a (2006), fifty of a thousand rows.
+Rows whose labels are least probable given the rows selected so far: those near the class boundaries. The toy
+problem of Girolami and Rogers (2006), section 6.3 and figure 5a, with fifty of a thousand rows.
 """
 
 import matplotlib.pyplot as plt
@@ -18,10 +18,10 @@ X, y = make_rings(1000, n_irrelevant=0, random_state=0)
 X_new, y_new = make_rings(2000, n_irrelevant=0, random_state=1)
 kernel = 10.0 * RBF(0.5)
 model = IVMClassifier(kernel, n_active=50, hyper="fixed", random_state=0).fit(X, y)
-print(f"{len(model.active_)} of {len(X)} rows kept, {100 * (1 - model.score(X_new, y_new)):.2f} % errors on new rows")
+print(f"{len(model.active_)} of {len(X)} rows active, {100 * (1 - model.score(X_new, y_new)):.2f} % errors on new rows")
 
 # %%
-# The model consists of the rows in circles; numbers say which came first. The lines are where a class has
+# The model conditions on the circled rows; the numbers give the order of selection. On the lines a class has
 # probability one half.
 figure, ax = plt.subplots(figsize=(6.6, 5.4), layout="constrained")
 display = ActiveSetDisplay.from_estimator(model, X, y, ax=ax)
@@ -32,7 +32,7 @@ for proba in model.predict_proba(grid).T:
 ax.set(xlabel="$x_1$", ylabel="$x_2$", title="Fifty informative rows of a thousand", aspect="equal")
 
 # %%
-# Does the choice matter? Rows taken at random need many more to do as well.
+# A random selection needs many more rows for the same error.
 sizes = (10, 20, 30, 50, 80, 120)
 errors: dict[str, list[float]] = {"probability": [], "random": []}
 for criterion, found in errors.items():
@@ -43,9 +43,9 @@ for criterion, found in errors.items():
     print(f"{criterion:12}", "  ".join(f"{size}: {error:.1f} %" for size, error in zip(sizes, found, strict=True)))
 
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-ax.plot(sizes, errors["probability"], "o-", label="least expected labels first")
+ax.plot(sizes, errors["probability"], "o-", label="least probable label first")
 ax.plot(sizes, errors["random"], "s--", label="at random")
-ax.set(xlabel="rows kept", ylabel="errors on new rows, %", ylim=(0, None), title="ActiveSites rows are worth more")
+ax.set(xlabel="active rows", ylabel="errors on new rows, %", ylim=(0, None), title="Informative and random rows")
 ax.grid(alpha=0.25)
 ax.legend()
 plt.show()

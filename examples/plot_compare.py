@@ -1,10 +1,9 @@
 """
-Whose confidence is deserved? Three classifiers on the same folds
-==================================================================
+Comparing the calibration of three classifiers on the same folds
+=================================================================
 
 Four digits that are easily confused, 60 images of each. ``gpclass.compare`` fits every classifier on the same
-folds and scores what it says of rows that it has not seen. Errors are close to each other. Probabilities are
-not.
+folds and scores its predictions of held-out rows. The error rates are similar. The probabilities are not.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +24,8 @@ chosen = np.concatenate([np.flatnonzero(y == digit)[:60] for digit in (3, 5, 8, 
 X, y = X[chosen], y[chosen]
 
 # %%
-# scikit-learn's classifier fits a model of two classes for each digit, and scales their probabilities to sum to
-# one. The support vector machine gets probabilities from folds of its own.
+# scikit-learn's classifier fits one binary model for each digit and normalises the probabilities. The support
+# vector machine is calibrated by internal cross validation.
 models = {
     "gpclass": GPClassifier(),
     "scikit-learn GP": make_pipeline(
@@ -38,8 +37,8 @@ result = compare(models, X, y, cv=5)
 print(result)
 
 # %%
-# The mean log probability of the true labels says which probabilities are worth most. The curve says why: above
-# the dotted line a classifier is right more often than it dares to say.
+# The mean log probability of the true labels ranks the classifiers. The curve explains why: above the dotted line
+# a classifier is under-confident.
 display = ReliabilityDisplay.from_predictions(y, result.proba, result.classes, n_bins=8)
 display.ax_.set_title("Digits 3, 5, 8 and 9, held out")
 plt.show()

@@ -1,11 +1,11 @@
 """
-How far is each engine from the truth?
-======================================
+Accuracy of the inference engines
+=================================
 
-At fixed kernel parameters there is one posterior, and long Gibbs chains find it. Variational Bayes, expectation
+At fixed kernel parameters there is one posterior, and long Gibbs chains sample it. Variational Bayes, expectation
 propagation and Laplace's method approximate it in a fraction of the time (Girolami and Rogers 2006, section
-6.2). How good they are depends on the amplitude of the latent functions, that is on how sharply the classes
-part.
+6.2). Their accuracy depends on the amplitude of the latent functions, that is on how well the classes are
+separated.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ engines = {
 
 # %%
 # Every second row of iris, in two halves, each predicted from the other. Calibration is off, so that the
-# engines speak for themselves.
+# engines themselves are compared.
 amplitudes = (1.0, 3.0, 10.0)
 distances: dict[str, list[float]] = {name: [] for name in engines if name != "Gibbs"}
 for amplitude in amplitudes:
@@ -42,10 +42,9 @@ for amplitude in amplitudes:
         values.append(result.distance(name, "Gibbs"))
 
 # %%
-# ProductFormPosterior expectation propagation follows the chains closely at every amplitude. Variational Bayes is nearly as
-# good while the amplitude is moderate. Laplace's method looks at the mode alone, which is too close to zero,
-# and is the furthest away. That is why calibration is on by default: it puts right most of what an engine gets
-# wrong.
+# Coupled expectation propagation follows the chains closely at every amplitude. Variational Bayes is nearly as
+# good at moderate amplitudes. Laplace's method uses the mode, which is too close to zero, and is the furthest
+# away. Calibration, which is on by default, corrects most of these errors.
 figure, ax = plt.subplots(layout="constrained", figsize=(6.4, 4))
 for name, values in distances.items():
     ax.loglog(amplitudes, values, marker="o", label=name)

@@ -1,9 +1,9 @@
 """
-Does the evidence know which kernel predicts best?
-===================================================
+Does the evidence select the kernel that predicts best?
+========================================================
 
-No test set, no folds: the log evidence of the training labels is one number that says how well a kernel suits
-them. Here it stands beside what happens on new rows.
+The log evidence of the training labels compares kernels without a test set and without folds. Here it is plotted
+against the log probability of new rows.
 """
 
 import matplotlib.pyplot as plt
@@ -21,13 +21,13 @@ kernels = {
     "polynomial": Polynomial(),
     "RBF": 10.0 * RBF(2.0),
     "Matern 3/2": 10.0 * Matern(2.0, nu=1.5),
-    "RBF, each input its own": 10.0 * RBF(np.full(5, 2.0)),
-    "Matern 3/2, each its own": 10.0 * Matern(np.full(5, 2.0), nu=1.5),
+    "RBF, ARD": 10.0 * RBF(np.full(5, 2.0)),
+    "Matern 3/2, ARD": 10.0 * Matern(np.full(5, 2.0), nu=1.5),
 }
 
 # %%
-# Two rings around a blob, hidden among three inputs that say nothing. A straight line is of no use, and a
-# kernel that can ignore inputs is of much.
+# Two rings around a blob, with three irrelevant inputs. A linear kernel cannot separate them, and a kernel with
+# one length-scale for each input can ignore the irrelevant ones.
 table = []
 for name, kernel in kernels.items():
     model = GPClassifier(kernel, inference="ep", standardize=True).fit(X, y)
@@ -36,8 +36,8 @@ for name, kernel in kernels.items():
     print(f"{name:26} log evidence {model.log_evidence_:7.1f}, mean log probability of new rows {score:.3f}")
 
 # %%
-# The order is the same. The evidence asks for each label given those before it, so it knows less than a model
-# of all rows, and lies to the left.
+# The order is the same. The evidence predicts each label given those before it, from fewer rows than the final
+# model, so its values are lower.
 figure, ax = plt.subplots(figsize=(6.6, 4.4), layout="constrained")
 for (name, evidence, score), marker in zip(table, "os^vDX", strict=True):
     ax.plot(evidence, score, marker, markersize=9, label=name)

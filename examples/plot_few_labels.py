@@ -1,9 +1,9 @@
 """
-Few labels: rows without one push the boundary aside
+Semi-supervised classification with the null category
 =====================================================
 
-Two crescents that reach into each other. A few rows have labels. The null category of Lawrence, Platt and
-Jordan (2005) lets the others speak: a boundary does not pass where rows are.
+Two interleaved crescents with few labelled rows. The null category of Lawrence, Platt and Jordan (2005) uses the
+unlabelled rows too: the decision boundary avoids regions where rows are dense.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ from gpclass.datasets import make_crescents
 from gpclass.plotting import NullCategoryDisplay, ProbabilityMapDisplay
 
 # %%
-# One model sees the labelled rows only, the other all rows. ``transduction_`` holds a label for every training
-# row. Five draws of the data, and how many of the rows without label each takes for the other crescent.
+# One model uses the labelled rows only, the other all rows. ``transduction_`` holds a label for every training
+# row. Five draws of the data, and the error of each model on the unlabelled rows.
 draws = []
 for seed in range(5):
     X, y, truth = make_crescents(400, labelled=0.1, random_state=seed)
@@ -23,12 +23,12 @@ for seed in range(5):
     alone = GPClassifier().fit(X[known], y[known])
     both = NullCategoryClassifier(n_active=150, random_state=0).fit(X, y)
     wrong = [100 * np.mean((said != truth)[~known]) for said in (alone.predict(X), both.transduction_)]
-    print(f"{known.sum():3} of {len(y)} rows labelled: these alone {wrong[0]:4.1f} % wrong, all rows {wrong[1]:4.1f} %")
+    print(f"{known.sum():3} of {len(y)} labelled: these rows alone {wrong[0]:4.1f} % wrong, all rows {wrong[1]:4.1f} %")
     draws.append((X, y, alone, both))
 
 # %%
-# The third draw. On the right the band around the boundary is the null category, in which no row should be.
-# Labelled rows are crosses and circles, large dots the rows that were kept.
+# The third draw. On the right the band around the boundary is the null category, which should contain no rows.
+# Crosses and circles are labelled rows, large dots the active rows.
 X, y, alone, both = draws[2]
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.6), layout="constrained", sharex=True, sharey=True)
 ProbabilityMapDisplay.from_estimator(alone, X, ax=left)
@@ -41,5 +41,5 @@ right.set_title("All rows")
 plt.show()
 
 # %%
-# The assumption is that classes are apart where rows are few. It helps in most of the draws, not in all of
-# them. Where classes overlap it does harm, and a classifier of the labelled rows alone is the safer choice.
+# The method assumes that regions of low density separate the classes. It helps in most of the draws, not in all
+# of them. Where classes overlap, a classifier of the labelled rows alone is the safer choice.

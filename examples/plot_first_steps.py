@@ -1,9 +1,9 @@
 """
-First steps: fit, ask for probabilities, and see whether they deserve trust
-============================================================================
+First steps: fit a classifier and check its probabilities
+==========================================================
 
 Two chemical measurements of 178 wines from three growers. A default ``GPClassifier`` learns its kernel from the
-training rows, and its probabilities can be held against what happened.
+training rows, and its probabilities are compared with the outcomes on new rows.
 """
 
 import matplotlib.pyplot as plt
@@ -28,26 +28,25 @@ print(f"learned: {model.kernel_}")
 print(f"log evidence: {model.log_evidence_:.1f}")
 
 # %%
-# Each row gets a probability for each class. Where classes meet they are far from 0 and 1, as they should be.
+# Each row gets a probability for each class. Near a boundary they are far from 0 and 1.
 proba = model.predict_proba(X_test)
 print(model.classes_)
 print(proba[:5].round(2))
 
 # %%
 # On the left colours mix in proportion to the probabilities, and lines are where the most probable class
-# changes. Far from all wines the colours turn grey: the model has seen nothing there, and says so. On the
-# right, the confidence of the predictions against the share that is right: points near the dotted line are
-# honest, and so few wines leave wide intervals. The second curve is of the training rows, each predicted
-# without its own label: ``loo_proba_`` comes with the fit.
+# changes. Far from all wines the colours turn grey: the model is uncertain there. On the right, accuracy
+# against confidence: points near the dotted line are well calibrated. With few wines the intervals are wide. The
+# second curve shows the leave-one-out predictions of the training rows, ``loo_proba_``.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 ProbabilityMapDisplay.from_estimator(model, X_train, y_train, ax=left)
 left.set(xlabel="flavanoids", ylabel="colour intensity", title="Which grower?")
 curves = {
     "new wines": reliability_curve(y_test, proba, model.classes_, n_bins=5),
-    "left out in turn": reliability_curve(y_train, model.loo_proba_, model.classes_, n_bins=5),
+    "leave-one-out": reliability_curve(y_train, model.loo_proba_, model.classes_, n_bins=5),
 }
 ReliabilityDisplay(curves).plot(ax=right)
-right.set_title("Is the confidence deserved?")
+right.set_title("Calibration")
 
 print(f"calibration error on new wines: {100 * calibration_error(y_test, proba, model.classes_):.1f} %")
 plt.show()

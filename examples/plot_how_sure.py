@@ -1,9 +1,10 @@
 """
-Two ways not to know: nobody can tell, or nobody has looked
-============================================================
+Epistemic and aleatoric uncertainty
+===================================
 
-A probability of one half can mean that classes overlap there, or that no rows have been seen there. More rows
-help against the second only. The latent uncertainty of a Gaussian process tells one from the other.
+A probability of one half can mean that classes overlap (aleatoric uncertainty), or that there are no training rows
+nearby (epistemic uncertainty). More rows reduce the second only. The latent uncertainty of a Gaussian process
+tells one from the other.
 """
 
 import matplotlib.pyplot as plt
@@ -20,17 +21,17 @@ y = np.where(np.arange(240) < 120, np.arange(240) // 60, rng.integers(0, 2, 240)
 model = GPClassifier(10.0 * RBF(1.0)).fit(X, y)
 
 # %%
-# ``entropy_split`` takes the entropy of each predicted label apart. Were the latent function known, a part of
-# it would remain, because labels are drawn at random from what the function says. The rest is ignorance of the
-# function: what a label taken there would teach.
+# ``entropy_split`` splits the entropy of each predicted label. The aleatoric part remains even if the latent
+# function is known, because labels are random given the function. The epistemic part is the information that a
+# label would give about the function.
 side = np.linspace(-5, 5, 70)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 total, epistemic, aleatoric = entropy_split(model, grid)
-parts = {"not known in all": total, "more rows would not help": aleatoric, "more rows would help": epistemic}
+parts = {"total": total, "aleatoric": aleatoric, "epistemic": epistemic}
 
 # %%
-# Above, labels are mixed, and no number of rows will change that. Below and in the corners there are no rows
-# yet, and a label there would teach something.
+# At the top the labels are mixed, and more rows do not change that. At the bottom and in the corners there are no
+# rows yet, and a label there would be informative.
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.9), layout="constrained", sharex=True, sharey=True)
 for ax, (name, values) in zip(axes, parts.items(), strict=True):
     image = ax.pcolormesh(side, side, values.reshape(70, 70), vmin=0, vmax=np.log(2), cmap="viridis", shading="gouraud")

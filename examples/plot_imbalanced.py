@@ -1,10 +1,10 @@
 """
-One case in twenty: what class_weight changes, and what it does not
-====================================================================
+Class weights or a threshold for a rare class
+==============================================
 
-With one row in twenty in the rare class, plain predictions hardly ever name it. ``class_weight="balanced"``
-counts each of its rows many times over. That moves the boundary, and takes the probabilities away from how
-often things happen. A lower threshold does the first without the second.
+With one row in twenty in the rare class, the most probable class is hardly ever the rare one.
+``class_weight="balanced"`` gives its rows more weight. That moves the boundary, but the probabilities no longer
+match the class frequencies. A lower threshold moves the boundary and keeps the probabilities.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +31,8 @@ models = {
 }
 
 # %%
-# The plain model never needed to name the rare class to be right most of the time. Its probabilities are there
-# all the same: with the threshold at the share of rare rows it finds them.
+# The unweighted model rarely predicts the rare class, but its probabilities are informative: with the threshold at
+# the frequency of the rare class it finds most of its rows.
 share = np.mean(y == "rare")
 print(f"share of rare rows in training: {share:.3f}")
 print(f"{'':28} {'rare found':>10} {'balanced accuracy':>18} {'log loss':>9}")
@@ -46,9 +46,8 @@ for name, model in models.items():
         print(f"{name + f', threshold {threshold:.2f}':28} {100 * found:9.0f} % {balanced:18.3f} {loss:9.3f}")
 
 # %%
-# Counted many times, single rare rows draw islands around themselves, and the balanced model expects more of
-# them than there are. Where probabilities are wanted, leave the weights alone and choose the threshold by what
-# errors cost.
+# With large weights single rare rows form islands, and the balanced model overestimates the frequency of the rare
+# class. If you need probabilities, do not weight the classes; choose the threshold by the cost of errors.
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.2), layout="constrained", sharex=True, sharey=True)
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     ProbabilityMapDisplay.from_estimator(model, X, y, ax=ax)

@@ -1,10 +1,10 @@
 """
-Which kernel parameters? The data leave them open, and predictions care little
-===============================================================================
+Averaging over kernel parameters
+================================
 
-With thirty rows many kernels explain the labels. An optimum picks one of them. ``Importance`` draws parameters,
-weighs them by their evidence and averages the predictions. Here the draws differ by far more than what follows
-from them.
+With thirty rows many kernels explain the labels. Optimisation picks one of them. ``Importance`` samples parameters,
+weights them by their evidence and averages the predictions. Here the parameters vary far more than the
+predictions.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ for i, name in enumerate(averaged.hyper_.theta_names):
 print(f"{len(samples.flat)} draws, worth {samples.n_effective:.0f} independent ones")
 
 # %%
-# Thirty of the draws, each as a model of its own.
+# Thirty of the draws, one model for each.
 along = np.linspace(-5, 5, 200)[:, None]
 single = [
     GPClassifier(kernel.with_theta(theta), inference="ep", hyper="fixed", calibration=None)
@@ -42,11 +42,11 @@ single = [
     for theta in drawn[:30]
 ]
 inside = np.abs(along[:, 0]) < 3
-print(f"spread of their probabilities: {np.std(single, axis=0)[inside].mean():.3f} among the rows")
+print(f"standard deviation of their probabilities: {np.std(single, axis=0)[inside].mean():.3f} within the data")
 
 # %%
-# On the left lines of equal evidence, and the draws. On the right what follows from them. With one length-scale
-# for each of many inputs it is different: there an optimum can be too sure, and the average is worth its time.
+# On the left contours of the evidence, and the draws. On the right the predictions. With one length-scale for each
+# of many inputs an optimum can be over-confident, and the average is better.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
 axes = np.linspace(np.log(0.5), np.log(500), 30), np.linspace(np.log(0.15), np.log(3), 30)
 evidence = np.array([[optimum.log_marginal_likelihood([v, s]) for v in axes[0]] for s in axes[1]])
@@ -61,7 +61,7 @@ right.plot(along, np.transpose(single), color="#0072B2", alpha=0.2, linewidth=0.
 right.plot(along, averaged.predict_proba(along)[:, 1], color="#0072B2", linewidth=2, label="average of all draws")
 right.plot(along, optimum.predict_proba(along)[:, 1], "k--", label="optimum")
 right.plot(X[:, 0], y, "k|", markersize=10)
-right.set(xlabel="x", ylabel="probability of 1", ylim=(-0.05, 1.05), title="What follows from each of them")
+right.set(xlabel="x", ylabel="probability of 1", ylim=(-0.05, 1.05), title="Predictions of each draw")
 right.grid(alpha=0.25)
 right.legend(loc="upper left", fontsize="small")
 plt.show()

@@ -1,10 +1,10 @@
 """
-Many rows: keep the best of them, or hear all of them through a few?
-=====================================================================
+Many rows: active rows or inducing points?
+===========================================
 
-``IVMClassifier`` keeps the most informative rows and lets the others go. ``SparseGPClassifier`` hears every
-label, through as many inducing rows. The first does well where labels can be trusted. Where some are wrong, it
-keeps just those.
+``IVMClassifier`` conditions on the most informative rows and ignores the labels of the others.
+``SparseGPClassifier`` conditions on every label through as many inducing points. The first does well where labels
+are reliable. Where some are wrong, it selects just those.
 """
 
 import time
@@ -26,8 +26,8 @@ def draw(n, right):
 
 
 # %%
-# Kernel parameters are learned in the same way by all three, from a sample of 350 rows. What differs is which
-# labels are heard after that. "At random" is the informative vector machine without its choice.
+# All three learn kernel parameters in the same way, from a sample of 350 rows. They differ in the labels they use
+# after that. The second selects its active rows at random.
 found: dict[tuple[float, str], list[tuple[int, float, float]]] = {}
 for right in (1.0, 0.9):
     X, y = draw(3000, right)
@@ -35,9 +35,9 @@ for right in (1.0, 0.9):
     print(f"{100 * right:.0f} % of the labels are right")
     for size in (25, 75, 225):
         models = {
-            "rows kept, the most informative": IVMClassifier(n_active=size, random_state=0),
-            "rows kept, at random": IVMClassifier(n_active=size, criterion="random", random_state=0),
-            "inducing rows, all labels heard": SparseGPClassifier(n_inducing=size, random_state=0),
+            "active rows, most informative": IVMClassifier(n_active=size, random_state=0),
+            "active rows, random": IVMClassifier(n_active=size, criterion="random", random_state=0),
+            "inducing points, all labels": SparseGPClassifier(n_inducing=size, random_state=0),
         }
         for name, model in models.items():
             start = time.perf_counter()
@@ -48,9 +48,9 @@ for right in (1.0, 0.9):
             print(f"  {size:4} {name:32} log loss {loss:.3f}, {seconds:.1f} s")
 
 # %%
-# The most informative label is the one least expected. Without wrong labels it marks the boundary. With wrong
-# labels, it is one of them. Hearing all labels is the safe choice whenever classes overlap or labels are
-# doubtful.
+# The most informative label is the least probable one. Without wrong labels it lies near the boundary. With wrong
+# labels, it is one of them. Conditioning on all labels is the safe choice where classes overlap or labels may be
+# wrong.
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
 for ax, right in zip(axes, (1.0, 0.9), strict=True):
     for (own, name), points in found.items():
@@ -59,7 +59,7 @@ for ax, right in zip(axes, (1.0, 0.9), strict=True):
             ax.plot(sizes, losses, "o-", label=name)
     best = -np.log(right) * right - (0.0 if right == 1 else (1 - right) * np.log(1 - right))
     ax.axhline(best, color="0.3", linestyle=":", label="best possible")
-    ax.set(xlabel="rows kept, or inducing rows", xscale="log", title=f"{100 * right:.0f} % of the labels are right")
+    ax.set(xlabel="active rows or inducing points", xscale="log", title=f"{100 * right:.0f} % of the labels are right")
     ax.set_xticks(sizes, sizes)
     ax.minorticks_off()
     ax.grid(alpha=0.25)

@@ -1,9 +1,9 @@
 """
-A data frame with words in it needs no preparation
-===================================================
+Data frames with categorical columns
+====================================
 
-Columns of text are categories, and ``GPClassifier`` takes them as they are: rows are the nearer the more
-categories they share. An ordinary table of customers, two columns of numbers and two of words.
+``GPClassifier`` treats text columns as categories without any preparation: rows are more similar the more
+categories they share. The table describes customers by two numeric and two categorical columns.
 """
 
 import matplotlib.pyplot as plt
@@ -32,11 +32,11 @@ train, test, y, y_test = train_test_split(frame, y, train_size=250, random_state
 print(train.head())
 
 # %%
-# With the words, without them, and with each as a column of zeros and ones beside the numbers.
+# With the categories, without them, and with one-hot encoding.
 choices = {
-    "words as they are": lambda table: table,
-    "numbers only": lambda table: table[["age", "visits"]],
-    "one column for each word": lambda table: pd.get_dummies(table, dtype=float),
+    "categories": lambda table: table,
+    "numeric columns only": lambda table: table[["age", "visits"]],
+    "one-hot encoding": lambda table: pd.get_dummies(table, dtype=float),
 }
 models = {}
 for name, choice in choices.items():
@@ -45,20 +45,20 @@ for name, choice in choices.items():
     error = np.mean(models[name].classes_[proba.argmax(axis=1)] != y_test)
     mean = mean_log_probability(y_test, proba, models[name].classes_)
     print(f"{name:26} {100 * error:5.1f} % errors, mean log probability {mean:.3f}")
-print(models["words as they are"].kernel_)
+print(models["categories"].kernel_)
 
 # %%
-# The model has found that age works in opposite directions. Nobody told it of an interaction: in a product of
-# kernels, a function of age may differ from plan to plan.
+# The effect of age depends on the plan. The model learns this interaction, because in a product of kernels the
+# function of age may differ between plans.
 figure, ax = plt.subplots(figsize=(6.6, 4), layout="constrained")
 ages = np.arange(18, 81)
 for plan, colour in zip(("basic", "family", "student"), ("#0072B2", "#009E73", "#D55E00"), strict=True):
     rows = pd.DataFrame({"age": ages.astype(float), "visits": 4, "plan": plan, "city": "Graz"})
-    stays = models["words as they are"].predict_proba(rows)[:, 1]
+    stays = models["categories"].predict_proba(rows)[:, 1]
     truth = {"basic": 1.5, "family": 0.0, "student": -1.5}[plan] * (ages - 49) / 10
     ax.plot(ages, stays, color=colour, label=plan)
     ax.plot(ages, 1 / (1 + np.exp(-truth)), color=colour, linestyle=":", linewidth=1)
-ax.set(xlabel="age", ylabel="probability of staying", ylim=(0, 1), title="HyperResult, and the truth (dotted)")
+ax.set(xlabel="age", ylabel="probability of staying", ylim=(0, 1), title="Learned probabilities and the truth (dotted)")
 ax.grid(alpha=0.25)
 ax.legend(title="plan")
 plt.show()

@@ -1,16 +1,16 @@
 """
-Many patients, few rows each: what they share is learned once
-==============================================================
+Many related tasks with few rows each
+======================================
 
-Each task is a curve of its own, but all are equally smooth and equally noisy. ``MultiTaskIVM`` learns that from
-all of them, and ``adapt`` makes a model for a new task of a handful of rows.
+Each task is a different curve, but all are equally smooth and equally noisy. ``MultiTaskIVMRegressor`` learns one
+kernel from all of them, and ``adapt`` makes a model for a new task from a handful of rows.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm
 
-from gpclass import GPRegressor, MultiTaskIVM
+from gpclass import GPRegressor, MultiTaskIVMRegressor
 from gpclass.plotting import TaskDisplay
 
 rng = np.random.default_rng(2)
@@ -34,14 +34,14 @@ y = np.concatenate([own[1] for own in tasks.values()])
 task = np.repeat(list(tasks), [len(own[1]) for own in tasks.values()])
 
 # %%
-# Rows that are kept are circled. They are chosen across tasks, the most informative one next, wherever it is.
-model = MultiTaskIVM(n_active=50).fit(X, y, task=task)
+# Active rows are circled. They are selected across tasks, the most informative row of any task next.
+model = MultiTaskIVMRegressor(n_active=50).fit(X, y, task=task)
 TaskDisplay.from_estimator(model, X, y, task)
 print(f"learned noise {model.noise_std_:.2f}, truth {NOISE}")
 
 # %%
-# New tasks of seven rows each. Seven rows alone can hardly tell noise from signal. With what the other tasks
-# taught, they can.
+# New tasks of seven rows each. Seven rows alone hardly separate noise from signal. With the kernel of the other
+# tasks, they do.
 grid = np.linspace(-3, 3, 100)[:, None]
 scores = {"adapted": [], "alone": []}
 for _ in range(20):
@@ -54,7 +54,7 @@ for _ in range(20):
 scores = {name: np.array(values) for name, values in scores.items()}
 for name, values in scores.items():
     error, density = values.mean(axis=0)
-    print(f"{name:8} root mean squared error {error:.2f}, log density of new numbers {density:.2f}")
+    print(f"{name:8} root mean squared error {error:.2f}, log density of new targets {density:.2f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", width_ratios=(1.5, 1))
 for (name, own), colour in zip(models.items(), ("#0072B2", "#D55E00"), strict=True):

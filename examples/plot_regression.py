@@ -1,9 +1,9 @@
 """
-Regression: does the band hold what it promises?
-=================================================
+Regression with predictive intervals
+====================================
 
-``GPRegressor`` learns how smooth the curve is and how noisy the numbers are. Its band should hold 95 % of new
-numbers, near the rows and in a gap between them.
+``GPRegressor`` learns the smoothness of the curve and the noise of the targets. Its interval should contain 95 % of
+new targets, near the training rows and in a region without any.
 """
 
 import matplotlib.pyplot as plt
@@ -32,18 +32,18 @@ print(f"learned noise {model.noise_std_:.2f}, truth 0.6")
 print(f"learned kernel {model.kernel_}")
 
 # %%
-# The band widens in the gap, where there are no rows. With ``return_std=True``, ``predict`` gives the standard
-# deviation of a new number, noise included.
+# The interval widens where there are no rows. With ``return_std=True``, ``predict`` returns the standard deviation
+# of a new target, noise included.
 X_new, y_new = draw(5000)
 mean, sd = model.predict(X_new, return_std=True)
 inside = np.abs(y_new - mean) < 1.96 * sd
-gap = (X_new[:, 0] > 0.5) & (X_new[:, 0] < 2.5)
-print(f"inside the band: {100 * inside[~gap].mean():.1f} % near rows, {100 * inside[gap].mean():.1f} % in the gap")
-print(f"width of the band: {4 * sd[~gap].mean():.2f} near rows, {4 * sd[gap].mean():.2f} in the gap")
+empty = (X_new[:, 0] > 0.5) & (X_new[:, 0] < 2.5)
+print(f"coverage: {100 * inside[~empty].mean():.1f} % near rows, {100 * inside[empty].mean():.1f} % without rows")
+print(f"mean width: {4 * sd[~empty].mean():.2f} near rows, {4 * sd[empty].mean():.2f} without rows")
 
 display = LatentDisplay.from_estimator(model, X, y)
 along = np.linspace(-5, 5, 400)
 display.ax_.plot(along, curve(along), ":", color="0.3", label="truth")
-display.ax_.set(title="A gap in the rows is a gap in knowledge", xlabel="x", ylabel="y")
+display.ax_.set(title="Wide intervals where there are no rows", xlabel="x", ylabel="y")
 display.ax_.legend(fontsize="small")
 plt.show()

@@ -1,10 +1,10 @@
 """
-How sure is it which inputs matter?
-===================================
+Uncertainty of input relevances
+===============================
 
-With one length-scale for each input, inputs that say nothing get long ones: automatic relevance determination.
-An optimum gives one number for each input. Sampling shows how well it is known, as in figure 2 of Williams and
-Barber (1998).
+With one length-scale for each input, irrelevant inputs get long ones: automatic relevance determination. An
+optimum gives one relevance for each input. Sampling shows its uncertainty, as in figure 2 of Williams and Barber
+(1998).
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,8 @@ print(f"{samples.theta.shape[1]} draws are worth {samples.n_effective:.0f} indep
 
 # %%
 # Relevance is the inverse squared length-scale, on a logarithmic scale here. Small error bars: the input is
-# needed. Large ones far below: all that the data say is that it is not needed much, and an optimum alone would
-# hide how little is known.
+# relevant. Large error bars at small relevance: the data only show that the input matters little. An optimum alone
+# would hide this.
 display = RelevancePosteriorDisplay.from_estimator(sampled, optimum=optimum, feature_names=wine.feature_names[:6])
-display.figure_.suptitle("Which of six measurements tell wines apart?", fontsize="medium")
+display.figure_.suptitle("Relevance of six measurements of wines", fontsize="medium")
 plt.show()

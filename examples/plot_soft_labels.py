@@ -1,9 +1,9 @@
 """
-When annotators disagree, keep the disagreement
-================================================
+Soft labels from several annotators
+===================================
 
-Five people label each image, and some images are hard. The majority throws away who was outvoted.
-``GPClassifier`` takes the shares of votes as they are: a matrix of class probabilities in place of labels.
+Five people label each image, and some images are ambiguous. A majority vote discards the disagreement.
+``GPClassifier`` accepts the vote fractions: a matrix of class probabilities in place of labels.
 """
 
 import matplotlib.pyplot as plt
@@ -34,21 +34,22 @@ y_new = votes(X_new, 1).argmax(axis=1)
 print(f"{np.mean(counts.max(axis=1) < 5) * 100:.0f} % of the images are disputed")
 
 # %%
-# A row of votes counts as five rows with one label each would, at the price of one: ``sample_weight=5`` says
-# how many.
+# With ``sample_weight=5`` a row of vote fractions counts like five rows with one label each, at the cost of one
+# row.
 models = {
     "majority": GPClassifier().fit(X, counts.argmax(axis=1)),
-    "shares of votes": GPClassifier().fit(X, counts / 5, sample_weight=np.full(len(X), 5.0)),
+    "vote fractions": GPClassifier().fit(X, counts / 5, sample_weight=np.full(len(X), 5.0)),
 }
 probas = {name: model.predict_proba(X_new) for name, model in models.items()}
 for name, proba in probas.items():
     score = mean_log_probability(y_new, proba, [0, 1, 2])
-    gap = np.mean(np.abs(proba - truth(X_new)))
-    print(f"{name:16} mean log probability {score:.3f}, mean distance from the true probabilities {gap:.3f}")
+    distance = np.mean(np.abs(proba - truth(X_new)))
+    print(f"{name:16} mean log probability {score:.3f}, mean distance from the true probabilities {distance:.3f}")
 print(f"{'the truth itself':16} mean log probability {mean_log_probability(y_new, truth(X_new), [0, 1, 2]):.3f}")
 
 # %%
-# Trained on majorities, the model believes that people agree. Trained on votes, it knows better.
+# The model trained on majority votes is over-confident. The model trained on vote fractions is better
+# calibrated.
 display = ReliabilityDisplay.from_predictions(y_new, probas, [0, 1, 2])
-display.ax_.set_title("What a new annotator says")
+display.ax_.set_title("Predictions of a new annotator's label")
 plt.show()

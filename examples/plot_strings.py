@@ -2,8 +2,8 @@
 Classifying words without features
 ===================================
 
-A Gaussian process needs no columns, only similarities. ``kmer_gram`` compares strings by the short pieces they
-share. Here it tells made-up words of three languages apart, and says where it is unsure.
+A Gaussian process needs no columns, only a kernel matrix. ``kmer_gram`` compares strings by the substrings they
+share. Here it classifies made-up words of three languages.
 """
 
 import matplotlib.pyplot as plt
@@ -34,8 +34,8 @@ print(words[:8])
 words, words_new, y, y_new = train_test_split(words, y, train_size=200, random_state=0)
 
 # %%
-# The kernel is a matrix that is known: of the training words at ``fit``, of new words with these at
-# ``predict``. Pieces of one to four letters count, longer ones more.
+# The kernel matrix is precomputed: between training words at ``fit``, between new and training words at
+# ``predict``. Substrings of one to four letters count, longer ones more.
 model = GPClassifier(10.0 * Precomputed()).fit(kmer_gram(words, k=4), y)
 proba = model.predict_proba(kmer_gram(words_new, words, k=4))
 said = model.classes_[proba.argmax(axis=1)]
@@ -46,8 +46,8 @@ for i in (*surest_first[:3], *surest_first[-3:]):
     print(f"{words_new[i]:14} {proba[i].round(2)}")
 
 # %%
-# On the left the similarities of the training words, sorted by language: the blocks are what the model learns
-# from. On the right, whether its confidence is deserved.
+# On the left the similarities of the training words, sorted by language. On the right the calibration of the
+# predictions.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.3), layout="constrained")
 order = np.argsort(y, kind="stable")
 left.imshow(kmer_gram([words[i] for i in order], k=4), cmap="magma", vmax=0.5)

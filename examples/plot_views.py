@@ -1,9 +1,9 @@
 """
-Several tables about the same rows: which of them is worth having?
-===================================================================
+Learning the weights of several tables
+======================================
 
-Four tables with three columns each describe the same objects. How much the labels owe to each table is known
-here, because the data are drawn from the model of Girolami (2006). ``WeightedSum`` finds it out.
+Four tables with three columns each describe the same objects. The true weight of each table is known here, because
+the data are drawn from the model of Girolami (2006). ``WeightedSum`` learns it.
 """
 
 import matplotlib.pyplot as plt
@@ -21,11 +21,11 @@ X, y, views = make_views(800, shares=shares, random_state=0)
 X, X_new, y, y_new = train_test_split(X, y, train_size=300, stratify=y, random_state=0)
 
 # %%
-# Each view has a kernel on its own columns, and the weights are learned with everything else. The peer is one
-# classifier for each table, whose probabilities are multiplied.
+# Each view has a kernel on its own columns, and the weights are learned with the other parameters. The baseline is
+# one classifier for each table, combined by the product rule.
 joint = GPClassifier(WeightedSum({name: View(RBF(2.0), columns) for name, columns in views.items()}))
 models = {
-    "all columns alike": GPClassifier(),
+    "one kernel for all": GPClassifier(),
     "product rule": ViewVotingClassifier(views=views, voting="product"),
     "learned weights": joint,
 }
@@ -36,9 +36,8 @@ for name, model in models.items():
     print(f"{name:18} {100 * error:5.1f} % errors, mean log probability {score:.3f}")
 
 # %%
-# The bars have error bars of two standard deviations, and crosses are the shares that the data were drawn with.
-# The view that is noise gets next to nothing. How the others share the rest is hard to tell from so few rows,
-# and the error bars say so.
+# Error bars are two standard deviations, and crosses are the true shares. The irrelevant view gets a share near
+# zero. The shares of the others are uncertain with so few rows.
 display = ViewWeightsDisplay.from_estimator(joint)
 display.ax_.plot(shares, np.arange(len(shares))[::-1], "kx", markersize=9, mew=2, label="truth")
 display.ax_.set_title("Shares of the latent variance")

@@ -6,6 +6,7 @@ from scipy.stats import t
 
 from gpclass import GPClassifier
 from gpclass.inference import EP
+from gpclass.inference.prior import DensePrior
 from gpclass.kernels import MLP, RBF, Constant, Linear, Matern, Polynomial, RationalQuadratic, White
 from gpclass.likelihoods import Gaussian, MultinomialProbit, NullCategory, OrderedProbit, Probit
 from tests.conftest import relative_error
@@ -145,7 +146,7 @@ def test_nested_propagation_reproduces_gpstuff_on_neals_data(shared_data):
     scales, magnitude = np.array([0.58525, 0.64233, 4.8782, 4.3622]), 13.1109
     kernel = magnitude * RBF(scales)
     engine = EP(coupling="full")
-    fit = engine(kernel(X[:200]) + 1e-6 * np.eye(200), y[:200], MultinomialProbit(), 3)
+    fit = engine(DensePrior(kernel(X[:200]) + 1e-6 * np.eye(200), 3), y[:200], MultinomialProbit())
     log_prior = t(10, scale=np.sqrt(10.0)).logpdf
     minus_log_posterior = -fit.log_evidence - np.sum(log_prior(scales) + np.log(scales))
     minus_log_posterior -= log_prior(np.sqrt(magnitude)) + 0.5 * np.log(magnitude) - np.log(2.0)

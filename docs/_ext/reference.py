@@ -18,13 +18,13 @@ MODULES = (
     "likelihoods",
     "inference",
     "hyper",
-    "priors",
+    "hyper.priors",
     "plotting",
-    "metrics",
-    "uncertainty",
+    "evaluation.metrics",
+    "evaluation.uncertainty",
     "datasets",
-    "posteriors",
-    "calibration",
+    "inference.posteriors",
+    "inference.calibration",
 )
 
 
@@ -84,7 +84,7 @@ class Commands(Directive):
     def run(self) -> list[nodes.Node]:
         from typer.main import get_command
 
-        from gpclass.cli import app as commands
+        from gpclass.cli.app import app as commands
 
         return [describe(name, command) for name, command in get_command(commands).commands.items()]
 

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimators.gp_classifier import GPClassifier
+    from .estimators.gp_ordinal_classifier import GPOrdinalClassifier
     from .estimators.gp_regressor import GPRegressor
-    from .estimators.ivm import IVMClassifier, IVMRegressor
-    from .estimators.multitask import MultiTaskIVM
-    from .estimators.null_category import NullCategoryClassifier
-    from .estimators.ordinal import GPOrdinalClassifier
-    from .estimators.sparse import SparseGPClassifier
-    from .estimators.view_voting import ViewVotingClassifier
-    from .estimators.virtual_vectors import VirtualVectorClassifier
+    from .estimators.ivm_classifier import IVMClassifier
+    from .estimators.ivm_regressor import IVMRegressor
+    from .estimators.multitask_ivm_classifier import MultiTaskIVMClassifier
+    from .estimators.multitask_ivm_regressor import MultiTaskIVMRegressor
+    from .estimators.null_category_classifier import NullCategoryClassifier
+    from .estimators.sparse_gp_classifier import SparseGPClassifier
+    from .estimators.view_voting_classifier import ViewVotingClassifier
+    from .estimators.virtual_vector_classifier import VirtualVectorClassifier
     from .evaluation.comparison import compare
     from .io.persistence import load, save
 
@@ -22,15 +24,16 @@ __version__ = "0.1.0"
 #: Where each public name lives. They are imported when first used: the command line should not wait for all of them.
 _HOMES = {
     "GPClassifier": "estimators.gp_classifier",
-    "GPOrdinalClassifier": "estimators.ordinal",
+    "GPOrdinalClassifier": "estimators.gp_ordinal_classifier",
     "GPRegressor": "estimators.gp_regressor",
-    "IVMClassifier": "estimators.ivm",
-    "IVMRegressor": "estimators.ivm",
-    "MultiTaskIVM": "estimators.multitask",
-    "NullCategoryClassifier": "estimators.null_category",
-    "SparseGPClassifier": "estimators.sparse",
-    "ViewVotingClassifier": "estimators.view_voting",
-    "VirtualVectorClassifier": "estimators.virtual_vectors",
+    "IVMClassifier": "estimators.ivm_classifier",
+    "IVMRegressor": "estimators.ivm_regressor",
+    "MultiTaskIVMClassifier": "estimators.multitask_ivm_classifier",
+    "MultiTaskIVMRegressor": "estimators.multitask_ivm_regressor",
+    "NullCategoryClassifier": "estimators.null_category_classifier",
+    "SparseGPClassifier": "estimators.sparse_gp_classifier",
+    "ViewVotingClassifier": "estimators.view_voting_classifier",
+    "VirtualVectorClassifier": "estimators.virtual_vector_classifier",
     "compare": "evaluation.comparison",
     "load": "io.persistence",
     "save": "io.persistence",
@@ -42,7 +45,8 @@ __all__ = [
     "GPRegressor",
     "IVMClassifier",
     "IVMRegressor",
-    "MultiTaskIVM",
+    "MultiTaskIVMClassifier",
+    "MultiTaskIVMRegressor",
     "NullCategoryClassifier",
     "SparseGPClassifier",
     "ViewVotingClassifier",

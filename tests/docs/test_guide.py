@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-FOLDERS = ("guide", "coming_from", "theory")
+FOLDERS = ("guide", "coming_from", "theory", "decisions")
 PAGES = [page for folder in FOLDERS for page in sorted((DOCS / folder).glob("*.md"))]
 SKIP = "<!-- not run -->"
 FENCE = re.compile(rf"^(?:({re.escape(SKIP)})\n)?```(python|text)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)

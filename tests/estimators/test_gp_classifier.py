@@ -17,14 +17,15 @@ from sklearn.preprocessing import StandardScaler
 
 from gpclass import GPClassifier, GPOrdinalClassifier, GPRegressor
 from gpclass.datasets import make_rings
-from gpclass.estimators import _base as _estimator
 from gpclass.estimators._classifying import LIKELIHOODS, best_engine
 from gpclass.evaluation.metrics import mean_log_probability
 from gpclass.hyper import Evidence, Importance
 from gpclass.inference import EP, VB, Gibbs, Laplace, posteriors
-from gpclass.io import arviz_bridge as _arviz
+from gpclass.inference.calibration import Calibration
+from gpclass.io import arviz_bridge
 from gpclass.kernels import RBF, Linear, PerClass, Polynomial, Precomputed, View, White
 from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit, Probit, Weighted
+from gpclass.training import memory
 
 
 @pytest.fixture(scope="module")
@@ -61,26 +62,26 @@ def test_learning_raises_the_objective(iris):
 
 def test_learning_from_some_of_the_rows():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 2))
-    y = (X[:, 0] + 0.3 * rng.normal(size=500) > 0).astype(int) + (X[:, 1] > 1.5)
-    some = GPClassifier(hyper=Evidence(max_rows=150)).fit(X, y)
-    whole = GPClassifier(hyper=Evidence(max_rows=None)).fit(X, y)
-    assert len(some.posterior_.X) == 500
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=200) > 0).astype(int) + (X[:, 1] > 1.5)
+    some = GPClassifier(10.0 * RBF(1.0), hyper=Evidence(max_rows=60)).fit(X, y)
+    whole = GPClassifier(10.0 * RBF(1.0), hyper=Evidence(max_rows=None)).fit(X, y)
+    assert len(some.posterior_.X) == 200
     assert some.objective_ > whole.objective_ - 5.0
-    again = GPClassifier(hyper=Evidence(max_rows=150)).fit(X, y)
+    again = GPClassifier(10.0 * RBF(1.0), hyper=Evidence(max_rows=60)).fit(X, y)
     np.testing.assert_array_equal(some.hyper_.theta, again.hyper_.theta)
     with pytest.MonkeyPatch.context() as patch:
         sizes = []
         call = VB.__call__
-        patch.setattr(VB, "__call__", lambda self, K, *a, **k: sizes.append(len(K)) or call(self, K, *a, **k))
-        GPClassifier(hyper=Evidence(max_rows=150)).fit(X, y, sample_weight=np.full(500, 2.0))
-    assert max(sizes[:-1]) < 165
-    assert sizes[-1] == 500
+        patch.setattr(VB, "__call__", lambda self, prior, *a: sizes.append(len(prior.K)) or call(self, prior, *a))
+        GPClassifier(10.0 * RBF(1.0), hyper=Evidence(max_rows=60)).fit(X, y, sample_weight=np.full(200, 2.0))
+    assert max(sizes[:-1]) < 70
+    assert sizes[-1] == 200
 
 
 @pytest.mark.filterwarnings("ignore:at its starting values")
 def test_restarts_do_not_lose(iris):
-    X, y, _, _ = iris
+    X, y = iris[0][:25], iris[1][:25]
     stuck = 1.0 * RBF(0.01)
     alone = GPClassifier(stuck, standardize=True, hyper=Evidence(prior=None)).fit(X, y)
     more = GPClassifier(
@@ -127,6 +128,18 @@ def test_two_latent_functions_are_the_same_binary_model(iris):
     np.testing.assert_allclose((latent[:, 1] - latent[:, 0]) / np.sqrt(2), one.latent(X_test).mean[:, 0], atol=1e-7)
 
 
+def test_a_huge_amplitude_takes_many_steps_to_the_mode(iris):
+    X, y, _, _ = iris
+    kernel = 1e5 * RBF(2.0)
+    model = GPClassifier(sum([kernel] * 9, kernel), standardize=True, hyper="fixed").fit(X, y)
+    assert model.info_.converged
+    assert model.n_iter_ > 20
+    # At the mode the slope of the log likelihood is alpha = K^-1 mean.
+    alpha = model.posterior_.terms.alpha
+    slope = model.likelihood_.derivatives(y, model.kernel_(model.posterior_.X) @ alpha)[1]
+    np.testing.assert_allclose(alpha, slope, atol=1e-4 * np.abs(slope).max())
+
+
 def test_latent_beliefs(fitted, iris):
     _, _, X_test, _ = iris
     mean, variance = fitted.latent(X_test)
@@ -149,16 +162,17 @@ def test_predictions_in_blocks_are_the_same(fitted, iris, monkeypatch):
     np.testing.assert_allclose(fitted.predict_proba(iris[2]), whole, rtol=1e-9)
 
 
-def test_memory_of_predictions_is_bounded(fitted):
+def test_memory_of_predictions_is_bounded(fitted, monkeypatch):
     import tracemalloc
 
-    X = np.random.default_rng(0).normal(size=(200_000, 4))
+    monkeypatch.setattr(posteriors, "BLOCK_BYTES", 2**20)
+    X = np.random.default_rng(0).normal(size=(20_000, 4))
     tracemalloc.start()
     fitted.posterior_.latent(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # The full matrix of covariances would take 107 MiB several times over, results take 9 MiB.
-    assert peak < 9 * 2**20 + 6 * posteriors.BLOCK_BYTES
+    # The full matrix of covariances would take 11 MiB several times over, results take 1 MiB.
+    assert peak < (1 + 6) * 2**20
 
 
 def test_data_frames(iris):
@@ -233,12 +247,12 @@ def test_automatic_relevance_determination():
     assert model.relevance_[1] > 10 * np.delete(model.relevance_, 1).max()
 
 
-def test_default_kernel_finds_relevant_inputs_when_it_pays(iris):
-    X, y = make_rings(240 + 500, random_state=0)
-    model = GPClassifier().fit(X[:240], y[:240])
+def test_default_kernel_finds_relevant_inputs_when_it_pays():
+    X, y = make_rings(120 + 500, random_state=0)
+    model = GPClassifier().fit(X[:120], y[:120])
     assert model.kernel_.params["length_scale"].shape == (10,)
     assert model.relevance_[:2].min() > 10 * model.relevance_[2:].max()
-    assert model.score(X[240:], y[240:]) > 0.97
+    assert model.score(X[120:], y[120:]) > 0.95
     # Nothing to gain on four equally useful inputs: one length-scale stays.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4))
@@ -246,15 +260,23 @@ def test_default_kernel_finds_relevant_inputs_when_it_pays(iris):
     assert np.ndim(plain.kernel_.params["length_scale"]) == 0
 
 
-@pytest.mark.parametrize("hyper", ["evidence", Importance(n_draws=60)], ids=["optimum", "sampled"])
-def test_default_kernel_switches_irrelevant_inputs_off(hyper):
+@pytest.mark.parametrize(
+    ("hyper", "n", "n_irrelevant"),
+    [
+        ("evidence", 100, 8),
+        (Importance(n_draws=25, n_models=4), 70, 2),
+        pytest.param(Importance(n_draws=60), 100, 8, marks=pytest.mark.slow),
+    ],
+    ids=["optimum", "few samples", "samples"],
+)
+def test_default_kernel_switches_irrelevant_inputs_off(hyper, n, n_irrelevant):
     # With the prior that length-scales are alike, the ratio is 17 and the mean log probability -0.24.
-    X, y = make_rings(100 + 500, random_state=1)
+    X, y = make_rings(n + 500, n_irrelevant, random_state=1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # 60 draws are few
-        model = GPClassifier(hyper=hyper, random_state=0).fit(X[:100], y[:100])
+        warnings.simplefilter("ignore", ConvergenceWarning)  # so many draws are few
+        model = GPClassifier(hyper=hyper, random_state=0).fit(X[:n], y[:n])
     assert model.relevance_[:2].min() > 100 * model.relevance_[2:].max()
-    assert mean_log_probability(y[100:], model.predict_proba(X[100:]), model.classes_) > -0.15
+    assert mean_log_probability(y[n:], model.predict_proba(X[n:]), model.classes_) > -0.15
 
 
 def test_works_with_the_rest_of_sklearn(iris):
@@ -296,9 +318,10 @@ def test_engines_by_name(iris, inference):
 
 def test_softmax_and_logit_by_laplace(iris):
     X, y, X_test, y_test = iris
-    model = GPClassifier(likelihood="softmax", inference="laplace").fit(X, y)
+    X, y, kernel = X[:40], y[:40], 10.0 * RBF(2.0)
+    model = GPClassifier(kernel, standardize=True, likelihood="softmax", inference="laplace").fit(X, y)
     assert model.score(X_test, y_test) > 0.9
-    model = GPClassifier(likelihood="logit", inference="laplace").fit(X, y == 2)
+    model = GPClassifier(kernel, standardize=True, likelihood="logit", inference="laplace").fit(X, y == 2)
     assert model.score(X_test, y_test == 2) > 0.9
 
 
@@ -332,6 +355,23 @@ def test_label_noise_forgives_wrong_labels(iris):
     rows = np.arange(80)
     losses = [-np.mean(np.log(model.predict_proba(X_test)[rows, y_test])) for model in (plain, robust)]
     assert losses[1] < losses[0]
+    kernel = 100.0 * RBF(2.0, fixed=True)
+    learned = GPClassifier(
+        kernel,
+        standardize=True,
+        likelihood=MultinomialProbit(label_noise=0.05, fixed=()),
+        inference=EP(coupling="none"),
+        hyper=Evidence(tol=1e-3),
+    ).fit(X, wrong)
+    assert 0.03 < learned.likelihood_.label_noise < 0.3
+
+
+@pytest.mark.slow
+def test_label_noise_is_learned_with_the_default_kernel(iris):
+    X, y, _, _ = iris
+    wrong = y.copy()
+    flipped = np.random.default_rng(0).choice(70, 7, replace=False)
+    wrong[flipped] = (wrong[flipped] + 1) % 3
     learned = GPClassifier(likelihood=MultinomialProbit(label_noise=0.05, fixed=())).fit(X, wrong)
     assert 0.03 < learned.likelihood_.label_noise < 0.3
 
@@ -339,6 +379,7 @@ def test_label_noise_forgives_wrong_labels(iris):
 @pytest.mark.parametrize("inference", ["vb", "laplace"])
 def test_learning_by_leave_one_out(iris, inference):
     X, y, X_test, y_test = iris
+    X, y = X[:40], y[:40]
     settings = {"kernel": 1.0 * RBF(0.4), "standardize": True, "calibration": None, "inference": inference}
     rows = np.arange(len(y))
     start = GPClassifier(**settings, hyper="fixed").fit(X, y)
@@ -362,7 +403,7 @@ def test_calibration_learns_two_factors_and_keeps_the_decisions(iris):
 
 @pytest.mark.parametrize("inference", ["vb", "laplace"])
 def test_whole_weights_are_copies(iris, inference):
-    X, y, X_test, _ = iris
+    X, y, X_test = iris[0][:40], iris[1][:40], iris[2]
     times = np.random.default_rng(0).integers(0, 4, len(y))
     times[:6] = 1
     settings = {"kernel": 10.0 * RBF(1.5), "standardize": True, "inference": inference}
@@ -389,7 +430,8 @@ def test_whole_sample_weights_are_copies_under_class_weights(iris, inference, cl
     np.testing.assert_allclose(weighted.predict_proba(X_test), copied.predict_proba(X_test), atol=1e-6)
 
 
-@pytest.mark.parametrize("hyper", ["fixed", Importance(n_draws=40)])
+@pytest.mark.parametrize("hyper", ["fixed", Importance(n_draws=25, n_models=5)], ids=["fixed", "samples"])
+@pytest.mark.filterwarnings("ignore:few importance samples")
 def test_whole_class_weights_are_as_others(iris, hyper):
     X, y, _, _ = iris
     X, y = X[y > 0][:30], y[y > 0][:30]
@@ -526,7 +568,7 @@ class TestBadInput:
             ({"likelihood": "probit"}, ValueError, "Probit is for 2 classes, got 3"),
             ({"likelihood": OrderedProbit([1.0, 1.0])}, ValueError, "OrderedProbit is for 4 classes, got 3"),
             ({"likelihood": "softmax", "inference": "vb"}, TypeError, "VB inference needs a likelihood with augment"),
-            ({"likelihood": Gaussian()}, TypeError, "Gaussian likelihood is for numbers"),
+            ({"likelihood": Gaussian()}, TypeError, "Gaussian likelihood is for regression targets, not labels"),
             ({"calibration": "platt"}, ValueError, "calibration must be 'loo' or None"),
             ({"hyper": Evidence}, ValueError, r"must be an object, not a class: write Evidence\(\)"),
             ({"inference": VB}, ValueError, r"must be an object, not a class: write VB\(\)"),
@@ -565,7 +607,7 @@ class TestBadInput:
 
     def test_weights_where_the_engine_has_none(self, iris):
         X, y, _, _ = iris
-        with pytest.raises(TypeError, match="EP inference takes no weights; use inference='vb'"):
+        with pytest.raises(TypeError, match="EP inference takes no weights or soft labels; use inference='vb'"):
             GPClassifier(hyper="fixed", inference="ep").fit(X, y, sample_weight=np.arange(70.0) + 1)
 
     def test_width_at_predict(self, fitted):
@@ -579,7 +621,7 @@ class TestBadInput:
     def test_more_memory_than_there_is(self, monkeypatch):
         X, y = np.zeros((3000, 1)), np.arange(3000) % 2
         X[:, 0] = np.arange(3000)
-        monkeypatch.setattr(_estimator, "available_memory", lambda: 2**28)
+        monkeypatch.setattr(memory, "available_memory", lambda: 2**28)
         with pytest.raises(MemoryError, match=r"3000 rows needs about 1\.0 GiB .* 0\.2 GiB free; .*SparseGPClassifier"):
             GPClassifier().fit(X, y)
         with pytest.raises(MemoryError, match=r"0\.2 GiB free; use IVMRegressor, which needs no such matrices"):
@@ -594,9 +636,10 @@ class TestBadInput:
         model = GPClassifier(100.0 * RBF(2.0), standardize=True, hyper="fixed").fit(padded, y)
         test = np.column_stack([X_test, np.full(80, 3.0)])
         np.testing.assert_allclose(model.predict_proba(test), plain.predict_proba(X_test))
+        X, y = X[:40], y[:40]
         twice, opposite = np.vstack([X, X]), np.r_[y, (y + 1) % 3]
         proba = GPClassifier().fit(twice, opposite).predict_proba(X)
-        rows = np.arange(70)
+        rows = np.arange(40)
         assert abs(proba[rows, y].mean() - proba[rows, (y + 1) % 3].mean()) < 0.1
 
     def test_no_convergence_warns_and_keeps_the_best(self, iris):
@@ -632,7 +675,7 @@ def test_wine_beats_the_paper():
     # The fast twin of the slow table 1: GR06 report -10.16 for VB over 50 splits.
     X, y = load_wine(return_X_y=True)
     scores = []
-    for seed in range(4):
+    for seed in range(2):
         order = np.random.default_rng(seed).permutation(len(y))
         train, test = order[:107], order[107:]
         log_proba = GPClassifier().fit(X[train], y[train]).predict_log_proba(X[test])
@@ -708,7 +751,7 @@ class TestSoftLabels:
     @pytest.mark.parametrize("inference", ["ep", "gibbs"])
     def test_engines_without_powers_say_so(self, iris, inference):
         X, y, _, _ = iris
-        with pytest.raises(TypeError, match="takes no soft labels; use inference='vb' or 'laplace'"):
+        with pytest.raises(TypeError, match="takes no weights or soft labels; use inference='vb' or 'laplace'"):
             GPClassifier(inference=inference).fit(X, np.eye(3)[y])
 
     def test_learned_label_noise_is_refused(self, iris):
@@ -721,17 +764,18 @@ class TestSoftLabels:
 class TestDraws:
     def test_go_to_arviz(self, iris):
         X, y, _, _ = iris
-        sampler = Gibbs(n_draws=200, burn_in=300, thin=8, n_chains=2)
+        X, y = X[:24], y[:24]
+        sampler = Gibbs(n_draws=100, burn_in=100, thin=4, n_chains=2, evidence=False)
         model = GPClassifier(1.0 * RBF(1.0), inference=sampler, hyper="fixed").fit(X, np.array(["a", "b", "c"])[y])
         f = model.idata_.posterior["f"]
-        assert dict(f.sizes) == {"chain": 2, "draw": 200, "row": 70, "label": 3}
+        assert dict(f.sizes) == {"chain": 2, "draw": 100, "row": 24, "label": 3}
         assert list(f.coords["label"].values) == ["a", "b", "c"]
-        np.testing.assert_allclose(f.mean(["chain", "draw"]), model.latent(X).mean, atol=1.0)
-        assert 0 < model.info_.n_effective <= 400
+        np.testing.assert_allclose(f.mean(["chain", "draw"]), model.latent(X).mean, atol=0.5)
+        assert 0 < model.info_.n_effective <= 200
 
     def test_without_arviz_the_hint_says_what_to_install(self, iris, monkeypatch):
-        X, y, _, _ = iris
-        monkeypatch.setattr(_arviz, "find_spec", lambda name: None)
+        X, y = iris[0][:24], iris[1][:24]
+        monkeypatch.setattr(arviz_bridge, "find_spec", lambda name: None)
         sampler = Gibbs(n_draws=8, burn_in=2, thin=1, n_chains=2)
         with pytest.warns(ConvergenceWarning, match="have not mixed"):
             model = GPClassifier(4.0 * RBF(1.0), inference=sampler, hyper="fixed").fit(X, y)
@@ -745,14 +789,18 @@ class TestDraws:
         assert not hasattr(model, "idata_")
 
 
-def test_digits_by_propagation_with_calibration():
-    # The first split of the slow test of the same name; without calibration the loss is above 0.2.
+@pytest.mark.parametrize(("n", "most"), [(150, 0.4), pytest.param(400, 0.14, marks=pytest.mark.slow)])
+def test_digits_by_propagation_with_calibration(n, most):
+    # The first split of the slow test of the same name; without calibration the loss of 400 rows is above 0.2.
     X, y = load_digits(return_X_y=True)
     X = X / 16
     order = np.random.default_rng(0).permutation(len(y))
-    train, test = order[:400], order[400:1100]
+    train, test = order[:n], order[n : n + 700]
     model = GPClassifier(100.0 * RBF(10**0.5), inference="ep", hyper="fixed").fit(X[train], y[train])
-    assert -np.mean(model.predict_log_proba(X[test])[np.arange(700), y[test]]) <= 0.14
+    loss = -np.mean(model.predict_log_proba(X[test])[np.arange(700), y[test]])
+    plain = model.posterior_.predict_log(model.likelihood_, X[test], Calibration())
+    assert loss <= most
+    assert loss < -np.mean(plain[np.arange(700), y[test]]) - 0.05
     assert model.calibration_.mean_scale > 1.5
 
 
@@ -784,7 +832,9 @@ def test_missing_labels_are_named_by_row(iris):
 @pytest.mark.parametrize("likelihood", ["multinomial_probit", "softmax"])
 def test_propagation_learns(iris, likelihood):
     X, y, X_test, y_test = iris
-    model = GPClassifier(likelihood=likelihood, inference="ep").fit(X, y)
+    X, y = X[:20], y[:20]
+    settings = {"standardize": True, "inference": "ep", "hyper": Evidence(tol=1e-3)}
+    model = GPClassifier(30.0 * RBF(2.0), likelihood=likelihood, **settings).fit(X, y)
     assert model.info_.converged
     assert model.score(X_test, y_test) > 0.9
     assert model.latent(X_test).cov.shape == (80, 3, 3)
@@ -798,9 +848,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"inference": "gibbs", "likelihood": "softmax"}, "Gibbs sampling needs Probit.*got Softmax"),
+            (
+                {"inference": "gibbs", "likelihood": "softmax"},
+                "Gibbs inference needs a likelihood with augment; Softmax has none",
+            ),
             ({"inference": "gibbs", "likelihood": MultinomialProbit(label_noise=0.05)}, "without label noise"),
-            ({"inference": EP(coupling="none"), "likelihood": "softmax"}, "Softmax has none: use EP"),
             ({"kernel": RBF}, r"write RBF\(\) with brackets"),
             ({"likelihood": MultinomialProbit}, r"write MultinomialProbit\(\) with brackets"),
             ({"likelihood": "probit"}, "for more there are 'multinomial_probit' and 'softmax'"),
@@ -812,7 +864,7 @@ class TestRefusals:
             GPClassifier(**settings).fit(X, y)
 
     def test_auto_learns_label_noise_with_weights_by_an_engine_that_can(self, iris):
-        X, y, _, _ = iris
+        X, y = iris[0][:40], iris[1][:40]
         likelihood = MultinomialProbit(label_noise=0.05, fixed=())
         assert type(best_engine(likelihood)) is EP
         assert type(best_engine(likelihood, weighted=True)) is VB

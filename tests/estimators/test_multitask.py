@@ -1,4 +1,4 @@
-"""MultiTaskIVM as a user meets it."""
+"""MultiTaskIVMClassifier and MultiTaskIVMRegressor as a user meets them."""
 
 import pickle
 
@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gpclass import IVMClassifier, MultiTaskIVM
+from gpclass import IVMClassifier, MultiTaskIVMClassifier, MultiTaskIVMRegressor
 from gpclass.hyper import Evidence
 from gpclass.inference.active.selection import Selector
 from gpclass.kernels import RBF, Linear
@@ -38,7 +38,7 @@ def speakers():
 def model(speakers):
     X, y, who = speakers
     old = who != "dora"
-    return MultiTaskIVM(n_active=60, random_state=0).fit(X[old], y[old], task=who[old])
+    return MultiTaskIVMClassifier(n_active=60, random_state=0).fit(X[old], y[old], task=who[old])
 
 
 def test_tasks_are_learned_together_and_told_apart(model, speakers):
@@ -67,7 +67,7 @@ def test_a_new_task_needs_a_handful_of_rows(model, speakers):
     before = model.predict_proba(X[:4], task="anna")
     adapted = model.adapt(X[examples], y[examples])
     assert adapted.score(X[rest], y[rest]) > 0.85
-    assert adapted.kernel_ is model.kernel_
+    assert adapted.kernel_ == model.kernel_
     assert adapted.calibration_ == model.calibration_
     # The model itself, and its scale of the inputs, stay as they were.
     np.testing.assert_array_equal(model.predict_proba(X[:4], task="anna"), before)
@@ -93,7 +93,7 @@ def test_latent_functions_of_different_tasks_are_independent(model, speakers):
 def test_one_task_is_the_ordinary_machine(speakers):
     X, y, _ = speakers
     kernel = 20.0 * RBF(1.5)
-    one = MultiTaskIVM(kernel, n_active=40, hyper="fixed").fit(X, y)
+    one = MultiTaskIVMClassifier(kernel, n_active=40, hyper="fixed").fit(X, y)
     plain = IVMClassifier(kernel, n_active=40, hyper="fixed").fit(X, y)
     np.testing.assert_array_equal(one.active_, plain.active_)
     np.testing.assert_allclose(one.predict_proba(X), plain.predict_proba(X), atol=1e-9)
@@ -106,7 +106,7 @@ def test_numbers(hyper):
     X = rng.uniform(-3, 3, (90, 1))
     task = np.repeat([0, 1, 2], 30)
     y = 100.0 + 10.0 * np.sin(2.0 * X[:, 0] + task) + rng.standard_normal(90)
-    model = MultiTaskIVM(n_active=60, hyper=hyper).fit(X, y, task=task)
+    model = MultiTaskIVMRegressor(n_active=60, hyper=hyper).fit(X, y, task=task)
     assert model.score(X, y, task=task) > 0.95
     assert 0.5 < model.noise_std_ < 2.0
     mean, sd = model.predict(X, task=task, return_std=True)
@@ -121,37 +121,49 @@ def test_numbers(hyper):
     assert is_regressor(model)
 
 
-def test_whole_numbers_are_labels_unless_said_otherwise():
+def test_the_class_says_what_whole_numbers_are():
     X, y, task = np.arange(12.0)[:, None], np.arange(12) % 4, np.repeat([0, 1], 6)
     with pytest.warns(UserWarning, match="n_active is 20, but there are 12 rows"):
-        labels = MultiTaskIVM(5.0 * RBF(1.0), hyper="fixed", n_active=20).fit(X, y, task=task)
+        labels = MultiTaskIVMClassifier(5.0 * RBF(1.0), hyper="fixed", n_active=20).fit(X, y, task=task)
     assert is_classifier(labels)
-    numbers = MultiTaskIVM(RBF(1.0), hyper="fixed", problem="regression", n_active=12).fit(X, y, task=task)
-    assert is_regressor(numbers)
-    assert numbers.predict(X[:1], task=0).dtype == float
-    objects = MultiTaskIVM(RBF(1.0), hyper="fixed", n_active=12).fit(X, (y + 0.5).astype(object), task=task)
-    assert is_regressor(objects)
+    assert labels.predict(X[:1], task=0).dtype == y.dtype
+    for targets in (y, (y + 0.5).astype(object)):
+        numbers = MultiTaskIVMRegressor(RBF(1.0), hyper="fixed", n_active=12).fit(X, targets, task=task)
+        assert is_regressor(numbers)
+        assert numbers.predict(X[:1], task=0).dtype == float
 
 
-def test_a_second_fit_leaves_nothing_of_the_first(speakers):
+@pytest.mark.parametrize("dtype", [float, object])
+def test_the_classifier_refuses_fractions_and_names_the_regressor(dtype):
+    X, y, task = np.arange(12.0)[:, None], (np.arange(12) % 4 + 0.5).astype(dtype), np.repeat([0, 1], 6)
+    model = MultiTaskIVMClassifier(5.0 * RBF(1.0), hyper="fixed", n_active=12)
+    with pytest.raises(ValueError, match=r"Unknown label type.* there are .* MultiTaskIVMRegressor"):
+        model.fit(X, y, task=task)
+    assert not hasattr(model, "classes_")
+    with pytest.raises(ValueError, match="MultiTaskIVMRegressor"):
+        model.fit(X, (np.arange(12) % 4), task=task).adapt(X[:4], y[:4])
+
+
+@pytest.mark.parametrize("kind", [MultiTaskIVMClassifier, MultiTaskIVMRegressor])
+def test_a_second_fit_leaves_nothing_of_the_first(speakers, kind):
     X, y, who = speakers
-    numbers = np.sin(X[:, 0])
+    first, second = (y == "a", y) if kind is MultiTaskIVMClassifier else (X[:, 1], np.sin(X[:, 0]))
     settings = {"kernel": RBF(1.0), "n_active": 30, "hyper": "fixed"}
-    model = MultiTaskIVM(**settings).fit(X, numbers, task=who).fit(X, y, task=who)
-    fresh = MultiTaskIVM(**settings).fit(X, y, task=who)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = kind(**settings).fit(frame, first, task=who).fit(X, second, task=who)
+    fresh = kind(**settings).fit(X, second, task=who)
     assert set(vars(model)) == set(vars(fresh))
+    assert not hasattr(model, "feature_names_in_")
     assert model.log_marginal_likelihood() == pytest.approx(fresh.log_marginal_likelihood())
-    assert not hasattr(model.fit(X, numbers, task=who), "classes_")
-    model.set_params(problem="classification")  # what was fitted stays what it was
-    assert is_regressor(model)
-    assert model.predict(X[:2], task="anna").dtype == float
+    np.testing.assert_array_equal(model.predict(X, task=who), fresh.predict(X, task=who))
 
 
 def test_units_of_the_evidence(speakers):
     X, _, who = speakers
     numbers = np.sin(X[:, 0])
     models = [
-        MultiTaskIVM(RBF(1.0), n_active=30, hyper="fixed").fit(X, scale * numbers, task=who) for scale in (1.0, 1000.0)
+        MultiTaskIVMRegressor(RBF(1.0), n_active=30, hyper="fixed").fit(X, scale * numbers, task=who)
+        for scale in (1.0, 1000.0)
     ]
     marginal = [model.log_marginal_likelihood() for model in models]
     assert marginal[0] - marginal[1] == pytest.approx(180 * np.log(1000.0))  # of all rows
@@ -162,16 +174,16 @@ def test_units_of_the_evidence(speakers):
 
 def test_rows_learned_from(speakers):
     X, y, who = speakers
-    model = MultiTaskIVM(20.0 * RBF(1.0), n_active=30, hyper=Evidence(max_rows=30)).fit(X, y, task=who)
+    model = MultiTaskIVMClassifier(20.0 * RBF(1.0), n_active=30, hyper=Evidence(max_rows=30)).fit(X, y, task=who)
     assert np.bincount(np.unique(who, return_inverse=True)[1][model.hyper_.rows]).tolist() == [30] * 4
-    whole = MultiTaskIVM(20.0 * RBF(1.0), n_active=30, hyper=Evidence(max_rows=60)).fit(X, y, task=who)
+    whole = MultiTaskIVMClassifier(20.0 * RBF(1.0), n_active=30, hyper=Evidence(max_rows=60)).fit(X, y, task=who)
     assert whole.hyper_.rows is None
 
 
 def test_metadata_routing(speakers):
     X, y, who = speakers
     with config_context(enable_metadata_routing=True):
-        inner = MultiTaskIVM(20.0 * RBF(1.0), n_active=40, hyper="fixed", problem="classification")
+        inner = MultiTaskIVMClassifier(20.0 * RBF(1.0), n_active=40, hyper="fixed")
         inner.set_fit_request(task=True).set_score_request(task=True).set_predict_request(task=True)
         pipe = make_pipeline(StandardScaler(), inner).fit(X, y, task=who)
         assert pipe.score(X, y, task=who) > 0.9
@@ -189,14 +201,14 @@ def test_clone_and_pickle(model, speakers):
 
 def test_learning_alternates_across_tasks(speakers):
     X, y, who = speakers
-    model = MultiTaskIVM(5.0 * RBF(1.0, ard=True), n_active=40, hyper="alternating", standardize=True)
+    model = MultiTaskIVMClassifier(5.0 * RBF(1.0, ard=True), n_active=40, hyper="alternating", standardize=True)
     model.fit(X, (y == "a").astype(int), task=who)
     assert model.relevance_[2] < 0.05 * model.relevance_.max()  # the third input is noise
 
 
 def test_whoever_listens_can_stop_once_every_task_has_a_row(speakers):
     X, y, task = speakers[:3]
-    model = MultiTaskIVM(10.0 * RBF(), n_active=40, hyper="fixed")
+    model = MultiTaskIVMClassifier(10.0 * RBF(), n_active=40, hyper="fixed")
     model.set_callbacks(AsksToStop("active rows", 1)).fit(X, y, task=task)
     assert len(model.active_) == len(model.tasks_)
     assert set(model.active_task_) == set(model.tasks_)
@@ -208,7 +220,7 @@ def test_names_of_tasks_are_not_merged(names):
     X = np.random.default_rng(0).normal(size=(10 * len(names), 2))
     y = (X[:, 0] > 0).astype(int)
     task = [name for name in names for _ in range(10)]
-    model = MultiTaskIVM(10.0 * RBF(), n_active=12, hyper="fixed").fit(X, y, task=task)
+    model = MultiTaskIVMClassifier(10.0 * RBF(), n_active=12, hyper="fixed").fit(X, y, task=task)
     assert model.tasks_.tolist() == sorted(names)
     for m, name in enumerate(names):
         own = X[10 * m : 10 * m + 10]
@@ -221,7 +233,7 @@ def test_names_of_tasks_are_strings_or_numbers(speakers):
     task = np.empty(len(speakers[0]), object)
     task[:] = [(1, name) for name in speakers[2].tolist()]
     with pytest.raises(ValueError, match=r"expected strings or numbers for the names of tasks, got \(1, 'anna'\)"):
-        MultiTaskIVM(hyper="fixed").fit(*speakers[:2], task=task)
+        MultiTaskIVMClassifier(hyper="fixed").fit(*speakers[:2], task=task)
 
 
 def test_tasks_with_rows_that_the_prior_has_settled():
@@ -229,7 +241,7 @@ def test_tasks_with_rows_that_the_prior_has_settled():
     y = (X[:, 0] > 0).astype(int)
     X[[0, 15]] = 0.0
     task = np.repeat(["a", "b"], 15)
-    model = MultiTaskIVM(Linear(), n_active=12, hyper="fixed").fit(X, y, task=task)
+    model = MultiTaskIVMClassifier(Linear(), n_active=12, hyper="fixed").fit(X, y, task=task)
     assert not {0, 15} & set(model.active_.tolist())
     np.testing.assert_allclose(model.predict_proba(X[:1], task="a"), 0.5)
 
@@ -245,7 +257,7 @@ def test_interrupt_keeps_the_rows_chosen(speakers, monkeypatch):
         include(self, *args)
 
     monkeypatch.setattr(Selector, "include", interrupted)
-    model = MultiTaskIVM(20.0 * RBF(1.0), n_active=60, hyper="fixed")
+    model = MultiTaskIVMClassifier(20.0 * RBF(1.0), n_active=60, hyper="fixed")
     with pytest.raises(KeyboardInterrupt, match="29 rows"):
         model.fit(X, y, task=who)
     assert len(model.active_) == 29
@@ -260,15 +272,9 @@ def test_interrupt_keeps_the_rows_chosen(speakers, monkeypatch):
         ({"task": ["anna"] * 10}, ValueError, "inconsistent numbers of samples"),
         ({"task": "anna"}, ValueError, r"expected task \(n,\), the task of each row, got an array of shape \(\)"),
         ({"task": pd.Series([pd.NA, "a"] * 90, dtype="string")}, ValueError, "expected a task for every row, got <NA>"),
-        (
-            {"problem": "regression", "y": np.linspace(0, 1, 180), "likelihood": Probit()},
-            TypeError,
-            "numbers need a Gaussian likelihood, got Probit",
-        ),
         ({"task": [None] * 180}, ValueError, "expected a task for every row, got None in row 0"),
         ({"n_active": 3}, ValueError, "at least one row for each of 4 tasks, got 3"),
-        ({"problem": "ranking"}, ValueError, "problem must be one of"),
-        ({"problem": "classification", "y": np.linspace(0, 1, 180)}, ValueError, "use problem='regression'"),
+        ({"y": np.linspace(0, 1, 180)}, ValueError, "MultiTaskIVMRegressor"),
         (
             {"hyper": "held_out"},
             TypeError,
@@ -282,7 +288,15 @@ def test_bad_input(speakers, change, error, message):
     given = {"task": who, "y": y, **{k: v for k, v in change.items() if k in ("task", "y")}}
     settings = {"n_active": 20, "hyper": "fixed", **{k: v for k, v in change.items() if k not in ("task", "y")}}
     with pytest.raises(error, match=message):
-        MultiTaskIVM(RBF(), **settings).fit(X, given["y"], task=given["task"])
+        MultiTaskIVMClassifier(RBF(), **settings).fit(X, given["y"], task=given["task"])
+
+
+def test_bad_input_of_the_regressor(speakers):
+    X, y, who = speakers
+    with pytest.raises(TypeError, match="Gaussian likelihood, got Probit"):
+        MultiTaskIVMRegressor(RBF(), likelihood=Probit(), hyper="fixed").fit(X, X[:, 0], task=who)
+    with pytest.raises(ValueError, match="expected a number in every row of y, got 'a' in row 0"):
+        MultiTaskIVMRegressor(RBF(), hyper="fixed").fit(X, y, task=who)
 
 
 def test_bad_requests(model, speakers):
@@ -295,5 +309,5 @@ def test_bad_requests(model, speakers):
         model.predict(X[:, :2], task="anna")
     with pytest.raises(ValueError, match=r"got \['u'\] too"):
         model.adapt(X[:2], ["a", "u"])
-    with pytest.raises(ValueError, match="return_std is for regression"):
+    with pytest.raises(TypeError, match="return_std"):
         model.predict(X, task="anna", return_std=True)

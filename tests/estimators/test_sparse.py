@@ -22,7 +22,7 @@ def digits():
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order] / 16.0, y[order]
-    return X[:600], y[:600], X[600:1200], y[600:1200]
+    return X[:400], y[:400], X[400:900], y[400:900]
 
 
 def fixed(**settings):
@@ -43,13 +43,13 @@ def test_equals_the_full_model_when_all_rows_induce():
 
 @pytest.mark.parametrize("inducing", ["ivm", "kmeans++", "random"])
 @pytest.mark.parametrize("inference", ["ep", "vb"])
-def test_all_rows_are_heard(digits, inducing, inference):
+def test_all_rows_are_used(digits, inducing, inference):
     X, y, X_new, y_new = digits
-    sparse = fixed(n_inducing=100, inducing=inducing, inference=inference).fit(X, y)
+    sparse = fixed(n_inducing=70, inducing=inducing, inference=inference).fit(X, y)
     # The same rows as a model of their own know far less.
     alone = GPClassifier(KERNEL, hyper="fixed").fit(sparse.inducing_rows_, _labels(X, y, sparse.inducing_rows_))
     assert log_loss(y_new, sparse.predict_proba(X_new)) < 0.8 * log_loss(y_new, alone.predict_proba(X_new))
-    assert sparse.loo_proba_.shape == (600, 10)
+    assert sparse.loo_proba_.shape == (400, 10)
 
 
 def _labels(X, y, rows):
@@ -58,16 +58,16 @@ def _labels(X, y, rows):
 
 def test_blocks_memmaps_and_arrays_are_the_same_data(digits, tmp_path):
     X, y, X_new, _ = digits
-    X = X.astype(np.float32)
+    X, y = X[y < 3].astype(np.float32), y[y < 3]
     names = np.array([f"digit {k}" for k in y])
     stored = np.memmap(tmp_path / "X.dat", np.float32, "w+", shape=X.shape)
     stored[:] = X
 
     def blocks():
-        for start in range(0, 600, 250):
-            yield X[start : start + 250], names[start : start + 250]
+        for start in range(0, len(X), 70):
+            yield X[start : start + 70], names[start : start + 70]
 
-    settings = {"n_inducing": 60, "standardize": True, "inference": SparseEP(tol=1e-6, max_iter=500)}
+    settings = {"n_inducing": 30, "standardize": True, "inference": SparseEP(tol=1e-6, max_iter=500)}
     whole = fixed(**settings).fit(X, names).predict_proba(X_new)
     for model in (
         fixed(**settings).fit(stored, names),
@@ -86,7 +86,7 @@ def test_bad_blocks(digits):
         model.fit(block for block in [(X, y)])
     with pytest.raises(ValueError, match="at least one block"):
         model.fit([])
-    with pytest.raises(ValueError, match="600 rows and 5 labels"):
+    with pytest.raises(ValueError, match="400 rows and 5 labels"):
         model.fit([(X, y[:5])])
     with pytest.raises(ValueError, match="blocks of 64 columns, got one of 3"):
         model.fit([(X, y), (X[:, :3], y)])
@@ -104,7 +104,7 @@ def test_bad_blocks(digits):
     rng = np.random.default_rng(0)
 
     def shuffled():
-        order = rng.permutation(600)
+        order = rng.permutation(400)
         yield X[order], y[order]
 
     with pytest.raises(ValueError, match="must not shuffle anew"):
@@ -126,9 +126,9 @@ def test_labels_of_one_type_in_all_blocks(digits):
 @pytest.mark.parametrize("kind", ["blocks", "memmap", "array"])
 def test_numbers_that_cannot_be_squared(digits, tmp_path, kind):
     X, y, _, _ = digits
-    X = np.tile(X, (4, 1))
+    X = np.tile(X, (6, 1))
     X[2200, 3] = -1e150
-    labels = np.tile(y, 4)
+    labels = np.tile(y, 6)
     stored = np.memmap(tmp_path / "X.dat", np.float64, "w+", shape=X.shape)
     stored[:] = X
     data = {
@@ -144,7 +144,7 @@ def test_numbers_that_cannot_be_squared(digits, tmp_path, kind):
 def test_labels_that_are_missing(digits, tmp_path, kind):
     X, y, _, _ = digits
     labels = y.astype(float)
-    labels[450] = np.nan
+    labels[350] = np.nan
     stored = np.memmap(tmp_path / "X.dat", np.float64, "w+", shape=X.shape)
     stored[:] = X
     data = {
@@ -157,10 +157,10 @@ def test_labels_that_are_missing(digits, tmp_path, kind):
 
 
 def test_learning_through_inducing_rows():
-    X, y = load_iris(return_X_y=True)
-    few = SparseGPClassifier(10.0 * RBF(1.0), n_inducing=20, hyper=Evidence(max_rows=None))
+    X, y = (part[::2] for part in load_iris(return_X_y=True))
+    few = SparseGPClassifier(10.0 * RBF(1.0), n_inducing=15, hyper=Evidence(max_rows=None))
     few.fit(X, y)
-    start = few._model.theta
+    start = few._objective.theta
     assert few.log_marginal_likelihood() > few.log_marginal_likelihood(start)
     assert few.score(X, y) > 0.94
     _, slope = few.log_marginal_likelihood(eval_gradient=True)
@@ -170,8 +170,9 @@ def test_learning_through_inducing_rows():
 def test_default_learns_and_calibrates(digits):
     X, y, X_new, y_new = digits
     model = SparseGPClassifier(n_inducing=100).fit(X, y)
-    plain = SparseGPClassifier(n_inducing=100, calibration=None).fit(X, y)
-    assert log_loss(y_new, model.predict_proba(X_new)) < log_loss(y_new, plain.predict_proba(X_new))
+    assert model.hyper_.n_evaluations > 0
+    uncalibrated = model.likelihood_.predict(*model.latent(X_new))
+    assert log_loss(y_new, model.predict_proba(X_new)) < log_loss(y_new, uncalibrated)
     assert model.score(X_new, y_new) > 0.93
 
 
@@ -181,7 +182,7 @@ def test_default_learns_and_calibrates(digits):
         ({"n_inducing": 0}, ValueError, "n_inducing must be"),
         ({"inducing": "grid"}, ValueError, "inducing must be one of"),
         ({"inducing": [[1.0, 2.0]]}, ValueError, "2 columns, but X has 4"),
-        ({"prior": "vfe"}, ValueError, "prior must be one of"),
+        ({"approximation": "vfe"}, ValueError, "approximation must be one of"),
         ({"dtype": "int64"}, ValueError, "dtype must be 'float64' or 'float32', got 'int64'"),
         ({"dtype": "float16"}, ValueError, "dtype must be 'float64' or 'float32', got 'float16'"),
         ({"inference": "gibbs"}, ValueError, "inference must be one of"),
@@ -214,17 +215,22 @@ def ratings():
     return X, names[y], names
 
 
+@pytest.fixture(scope="module")
+def unordered(ratings):
+    X, y, _ = ratings
+    return GPClassifier().fit(X[:250], y[:250])
+
+
 @pytest.mark.parametrize("inference", ["ep", IVM(60)])
-def test_ordered_labels(ratings, inference):
+def test_ordered_labels(ratings, unordered, inference):
     X, y, names = ratings
     model = GPOrdinalClassifier(order=names, inference=inference).fit(X[:250], y[:250])
     assert model.classes_.tolist() == names.tolist()
     assert model.score(X[250:], y[250:]) > 0.82
     assert np.all(np.diff(model.cut_points_) > 0)
     assert model.predict_proba(X[250:]).shape == (250, 4)
-    plain = GPClassifier().fit(X[:250], y[:250])
     ours = -np.mean(np.log(model.predict_proba(X[250:])[np.arange(250), [names.tolist().index(v) for v in y[250:]]]))
-    assert ours < log_loss(y[250:], plain.predict_proba(X[250:]), labels=plain.classes_)
+    assert ours < log_loss(y[250:], unordered.predict_proba(X[250:]), labels=unordered.classes_)
 
 
 @pytest.mark.parametrize("first", [Evidence(), Fixed()], ids=["evidence", "fixed"])
@@ -233,13 +239,13 @@ def test_rows_set_aside_put_the_better_of_two_starts_right_once(ratings, monkeyp
     starts, adjusted = [], []
     search, adjust = type(first).__call__, HeldOut.adjust
 
-    def searching(self, model, *args):
-        starts.append(search(self, model, *args))
+    def searching(self, objective, *args):
+        starts.append(search(self, objective, *args))
         return starts[-1]
 
-    def adjusting(self, model, found):
+    def adjusting(self, objective, found, *args):
         adjusted.append(found)
-        return adjust(self, model, found)
+        return adjust(self, objective, found, *args)
 
     monkeypatch.setattr(type(first), "__call__", searching)
     monkeypatch.setattr(HeldOut, "adjust", adjusting)
@@ -285,8 +291,8 @@ def test_order_and_two_categories(ratings):
 
 @pytest.mark.filterwarnings("ignore:SparseEP inference stopped after 200 iterations")
 def test_the_evidence_at_other_parameters():
-    X, y = load_iris(return_X_y=True)
-    model = SparseGPClassifier(10.0 * RBF(1.0), n_inducing=20).fit(X, y)
+    X, y = (part[::2] for part in load_iris(return_X_y=True))
+    model = SparseGPClassifier(10.0 * RBF(1.0), n_inducing=15).fit(X, y)
     theta = model.hyper_.theta
     assert np.isfinite(model.log_marginal_likelihood())
     assert model.log_marginal_likelihood(theta - 2.0) < model.log_marginal_likelihood()

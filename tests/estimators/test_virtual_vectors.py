@@ -12,9 +12,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gpclass import GPClassifier, IVMClassifier, VirtualVectorClassifier
+from gpclass.estimators.virtual_vector_classifier import _augmented
 from gpclass.inference import IVM
 from gpclass.kernels import RBF, PerClass, View
 
@@ -41,7 +41,8 @@ def transformed(images, **settings):
     """What the second selection can choose from: images (n, h, w) and all that was made of them, (k, n, h, w)."""
     model = VirtualVectorClassifier(image_shape=images.shape[1:], **settings)
     rows = images.reshape(len(images), -1)
-    candidates, place = model._augmented(rows, model._settle_transforms(rows.shape[1]))
+    shape, transforms = model._checked_transforms(rows.shape[1])
+    candidates, place = _augmented(rows, transforms, shape)
     assert np.array_equal(place[1], np.tile(np.arange(len(rows)), len(candidates) // len(rows)))
     return candidates.reshape(-1, *images.shape)
 
@@ -94,8 +95,8 @@ def test_chooses_from_active_rows_and_their_transforms(digits, standardize):
     assert np.array_equal(model.active_rows_, expected)
     # The second model has these rows, in the first one's units, with their sources' labels.
     second, first = model.estimator_, model.first_
-    assert np.array_equal(second.posterior_.X, first._scaled(expected))
-    labels = second._model.y[second.active_]
+    assert np.array_equal(second.posterior_.X, first._inputs.scaled(expected))
+    labels = second._objective.problem.y[second.active_]
     assert np.array_equal(model.classes_[labels], names[source])
     assert np.array_equal(model.predict_proba(X_new), second.predict_proba(X_new))
     assert second.kernel_ == first.kernel_
@@ -139,15 +140,15 @@ def test_moved_digits_are_predicted_better(digits):
     model = VirtualVectorClassifier(ivm(n_active=100), fill=0.0).fit(X, y)
     plain = model.first_
     assert len(model.active_rows_) == 300
-    max_step = transformed(X_new.reshape(-1, 8, 8), fill=0.0)[1:].reshape(-1, 64)
+    moved = transformed(X_new.reshape(-1, 8, 8), fill=0.0)[1:].reshape(-1, 64)
     truth = np.tile(y_new, 4)
-    assert 1.0 - model.score(max_step, truth) < 0.6 * (1.0 - plain.score(max_step, truth))
-    loss = log_loss(truth, model.predict_proba(max_step))
-    assert loss < 0.6 * log_loss(truth, plain.predict_proba(max_step))
+    assert 1.0 - model.score(moved, truth) < 0.6 * (1.0 - plain.score(moved, truth))
+    loss = log_loss(truth, model.predict_proba(moved))
+    assert loss < 0.6 * log_loss(truth, plain.predict_proba(moved))
     # The first model's calibration serves the second.
-    uncalibrated = model.estimator_.likelihood_.predict(*model.latent(max_step))
+    uncalibrated = model.estimator_.likelihood_.predict(*model.latent(moved))
     assert loss < 0.8 * log_loss(truth, uncalibrated)
-    np.testing.assert_allclose(np.exp(model.predict_log_proba(max_step)), model.predict_proba(max_step), atol=1e-9)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(moved)), model.predict_proba(moved), atol=1e-9)
 
 
 def test_functions_of_images_and_of_rows(digits):
@@ -221,7 +222,7 @@ def test_an_interrupt_leaves_the_model_as_it_was(digits, monkeypatch):
         return whole(self, *args)
 
     monkeypatch.setattr(IVM, "finish", interrupted)
-    with pytest.raises(KeyboardInterrupt, match="rows chosen so far"):
+    with pytest.raises(KeyboardInterrupt, match="as it was before"):
         model.fit(X[:300, :49], y[:300])
     assert len(calls) == 3
     assert vars(model) == before
@@ -298,9 +299,3 @@ def test_no_square_and_no_estimator():
         VirtualVectorClassifier(ivm(n_active=30), transforms=[nudged, np.negative, np.sign, np.exp], n_active=500).fit(
             X, y
         )
-
-
-@pytest.mark.filterwarnings("ignore:n_active is 50")
-@parametrize_with_checks([VirtualVectorClassifier(ivm(n_active=50, standardize=True), transforms=np.tanh)])
-def test_sklearn_checks(estimator, check):
-    check(estimator)

@@ -58,9 +58,9 @@ def test_a_single_fold_has_no_spread():
 
 def test_what_cannot_be_compared_is_refused():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(TypeError, match="expected a mapping of name to classifier"):
+    with pytest.raises(TypeError, match="expected a dictionary such as"):
         compare([GPClassifier()], X, y)
-    with pytest.raises(TypeError, match="expected a mapping of name to classifier"):
+    with pytest.raises(TypeError, match="expected a dictionary such as"):
         compare({}, X, y)
     with pytest.raises(ValueError, match=r"got y of shape \(150, 3\)"):
         compare({"a": GPClassifier()}, X, np.eye(3)[y])

@@ -4,14 +4,20 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from gpclass.hyper import Model
+from gpclass.hyper import Objective
 from gpclass.hyper.priors import Gamma, Normal
 from gpclass.inference import Exact
+from gpclass.inference.problem import Problem
 from gpclass.kernels import RBF
 from gpclass.likelihoods import Gaussian
 
 #: Priors of both kinds: one of theta, one of the parameter itself.
 PRIOR = {"variance": Normal(0.0, 1.0), "length_scale": Gamma(3.0, 3.0)}
+
+
+def objective_of(kernel, likelihood, engine, X, y, n_latent=1):
+    """The evidence of a model under an engine, as a function of theta."""
+    return Objective(Problem(kernel, likelihood, X, y, n_latent), engine, engine.learner)
 
 
 @pytest.fixture(scope="session")
@@ -20,10 +26,10 @@ def regression():
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, size=(12, 1))
     y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.normal(size=12)
-    return Model(1.0 * RBF(1.0), Gaussian(0.1, fixed=True), Exact(), X, y, 1)
+    return objective_of(1.0 * RBF(1.0), Gaussian(0.1, fixed=True), Exact(), X, y)
 
 
-def grid_moments(log_density, low, high, n=81):
+def grid_moments(log_density, low, high, n=41):
     """Means and standard deviations of a density of two variables, by brute force."""
     axes = [np.linspace(a, b, n) for a, b in zip(low, high, strict=True)]
     points = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)

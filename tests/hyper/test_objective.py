@@ -5,10 +5,11 @@ import pytest
 from sklearn.datasets import load_iris
 
 from gpclass import GPClassifier
-from gpclass.hyper.objective import by_differences, slopes, spread_rows
+from gpclass.hyper.objective import by_differences, slopes
+from gpclass.inference.problem import spread_rows
 from gpclass.kernels import RBF
 
-BOUNDS = np.array([[-5.0, 5.0], [0.7, 0.7], [0.0, 5.0]])  # workspace on both sides, none, on one side
+BOUNDS = np.array([[-5.0, 5.0], [0.7, 0.7], [0.0, 5.0]])  # room on both sides, none, on one side
 
 
 def test_slopes_stay_within_the_bounds():
@@ -53,7 +54,7 @@ def test_leave_one_out_with_a_range_of_one_value():
         ([50, 50], 4, [2, 2]),
         ([5] * 200, 350, None),
         ([3] * 7, 10, None),
-        ([4, 4, 4], 2, [1, 1, 1]),  # every class, whatever there is workspace for
+        ([4, 4, 4], 2, [1, 1, 1]),  # every class, whatever there is room for
     ],
 )
 def test_no_more_rows_than_asked_for(counts, max_rows, kept):

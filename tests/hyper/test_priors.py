@@ -1,5 +1,8 @@
 """Priors: densities against scipy's, slopes against differences, and names."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,9 +18,12 @@ from gpclass.hyper.priors import (
     Normal,
     Relevance,
     StudentT,
+    by_name,
     lay_over,
 )
-from gpclass.kernels import RBF, Constant, PerClass
+from gpclass.kernels import RBF, Constant, Kernel, PerClass, Precomputed, WeightedSum
+from gpclass.likelihoods import Gaussian
+from gpclass.numerics.parameters import Domain
 from tests.conftest import central_difference, relative_error
 
 START = np.array([0.3, -0.2, 1.0])
@@ -77,8 +83,9 @@ def test_shares_are_dirichlet():
     # As a density of theta: moments of the shares by quadrature over a grid, and the mode of the density as written.
     a = np.array([2.0, 3.0])
     prior = Dirichlet(a, Normal(0.0, 0.5))
-    grid = np.linspace(-14.0, 4.0, 721)
+    grid = np.linspace(-14.0, 4.0, 73)
     theta = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+    theta = theta[np.abs(logsumexp(theta, axis=1)) < 3.0]  # six standard deviations of the logarithm of the sum
     density = np.exp([prior.log_density(t, t).value[0] + prior.log_measure(t).value[0] for t in theta])
     step = grid[1] - grid[0]
     share = softmax(theta, axis=1)[:, 0]
@@ -103,25 +110,26 @@ def test_concentration_with_a_gamma_prior():
 
 
 def test_weights_are_shared_out_unless_said_otherwise():
-    names = ["weights[0]", "weights[1]", "a.length_scale"]
-    laid = lay_over(Normal(), names, [True] * 3, np.zeros(3), names)
+    views = WeightedSum({"a": RBF(), "b": Precomputed("b")})
+    entries = views.theta_entries
+    laid = lay_over(Normal(), entries, np.zeros(3), [])
     assert [(type(prior), where.tolist()) for prior, where in laid.parts] == [(Dirichlet, [0, 1]), (Normal, [2])]
-    named = lay_over({"weights": Normal(0.0, 1.0)}, names, [True] * 3, np.zeros(3), names)
+    named = lay_over({"weights": Normal(0.0, 1.0)}, entries, np.zeros(3), [])
     assert [type(prior) for prior, _ in named.parts] == [Normal, Normal]
-    twice = ["0.weights[0]", "0.weights[1]", "1.weights[0]", "1.weights[1]"]
-    apart = lay_over({}, twice, [True] * 4, np.zeros(4), twice)
+    twice = [entry for entry in PerClass((views, views)).theta_entries if entry.role == "weights"]
+    apart = lay_over({}, twice, np.zeros(4), [])
     assert [where.tolist() for _, where in apart.parts] == [[0, 1], [2, 3]]
-    given = lay_over({"weights": Dirichlet([1.0, 2.0])}, twice, [True] * 4, np.zeros(4), twice)
+    given = lay_over({"weights": Dirichlet([1.0, 2.0])}, twice, np.zeros(4), [])
     assert [where.tolist() for _, where in given.parts] == [[0, 1], [2, 3]]
-    one = lay_over({"weights[0]": Normal(0.0, 1.0)}, names, [True] * 3, np.zeros(3), names)
+    one = lay_over({"weights[0]": Normal(0.0, 1.0)}, entries, np.zeros(3), [])
     assert all(isinstance(prior, Normal) for prior, _ in one.parts)
 
 
-NAMES = ["rbf.variance", "rbf.length_scale[0]", "rbf.length_scale[1]", "constant.variance"]
+KERNEL = 1.0 * RBF([1.0, 1.0]) + Constant()
 
 
-def _laid(prior, names=NAMES, positive=(True,) * 4, known=NAMES):
-    return lay_over(prior, names, positive, np.zeros(len(names)), known)
+def _laid(prior, kernel=KERNEL):
+    return lay_over(prior, kernel.theta_entries, np.zeros(kernel.theta.size), list(kernel.parameters))
 
 
 def test_the_most_exact_name_wins():
@@ -140,7 +148,7 @@ def test_the_most_exact_name_wins():
 
 def test_names_of_a_kernel_per_class():
     kernel = PerClass(1.0 * RBF(np.ones(2)) + Constant()).bind(np.ones((3, 2)), 2)
-    laid = _laid({"length_scale": Exponential()}, kernel.theta_names, [True] * 8, list(kernel.parameters))
+    laid = _laid({"length_scale": Exponential()}, kernel)
     assert laid.parts[1][1].tolist() == [1, 2, 5, 6]
 
 
@@ -159,14 +167,46 @@ def test_bad_priors(prior, message):
 
 def test_prior_on_a_fixed_parameter_is_refused():
     with pytest.raises(ValueError, match="which is fixed"):
-        _laid({"constant.variance": Gamma()}, NAMES[:3], (True,) * 3, NAMES)
+        _laid({"constant.variance": Gamma()}, KERNEL.fix("constant.variance"))
 
 
 def test_positive_priors_are_refused_for_parameters_of_either_sign():
     with pytest.raises(ValueError, match="'bias' can have either sign"):
-        lay_over({"bias": Relevance(Normal())}, ["bias"], [False], np.zeros(1), ["bias"])
+        _laid({"bias": Relevance(Normal())}, Gaussian(fixed="variance"))
     with pytest.raises(ValueError, match="'bias' can have either sign"):
-        lay_over(Gamma(), ["bias"], [False], np.zeros(1), ["bias"])
+        _laid(Gamma(), Gaussian(fixed="variance"))
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("variance", [0, 3]),
+        ("rbf.variance", [0]),
+        ("length_scale", [1, 2]),
+        ("length_scale[1]", [2]),
+        ("rbf.length_scale[0]", [1]),
+        ("likelihood.variance", [4]),
+        ("bias", [5]),
+        ("likelihood.bias", [5]),
+    ],
+)
+def test_names_mean_the_kernel_before_the_likelihood(key, expected):
+    likelihood = [entry.within("likelihood") for entry in Gaussian(fixed=()).theta_entries]
+    entries = [*KERNEL.theta_entries, *likelihood]
+    assert np.flatnonzero(by_name({key: 1}, entries, [], [0] * 6, "a number")).tolist() == expected
+
+
+def test_a_declared_role_is_a_name():
+    @dataclass(frozen=True, eq=False, repr=False)
+    class Periodic(Kernel):
+        period: float = 1.0
+        domains: ClassVar = {"period": Domain(True, (0.1, 10.0), role="length_scale")}
+
+    kernel = 2.0 * Periodic()
+    assert kernel.theta_entries[1] == ("period", "period", "length_scale", True)
+    assert [where.tolist() for _, where in _laid({"length_scale": Gamma()}, kernel).parts] == [[0], [1]]
+    assert kernel.theta_bounds[1] == pytest.approx(np.log([0.1, 10.0]))
+    assert Periodic(bounds={"period": (0.1, 10.0)}) == Periodic()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""WB98's two-class tables with MAP estimates; ``tests/slow`` has hybrid Monte Carlo and forensic glass."""
+"""WB98's two-class tables with MAP estimates; ``test_wb98_slow.py`` has hybrid Monte Carlo and forensic glass."""
 
 import numpy as np
 import pytest

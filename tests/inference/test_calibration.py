@@ -16,7 +16,7 @@ LIKELIHOODS = {
 }
 
 
-def _beliefs(n=12, K=4):
+def _latent(n=12, K=4):
     rng = np.random.default_rng(0)
     A = rng.normal(size=(n, K, K))
     return rng.integers(K, size=n), 2.0 * rng.normal(size=(n, K)), A @ A.transpose(0, 2, 1) + 0.1 * np.eye(K)
@@ -25,7 +25,7 @@ def _beliefs(n=12, K=4):
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_slopes_with_coupling(name):
     likelihood = LIKELIHOODS[name]
-    y, m, V = _beliefs()
+    y, m, V = _latent()
 
     def total(t):
         return _coupled_slopes(likelihood, y, np.exp(t[0]) * m, np.exp(t[1]) * V)[0].sum()
@@ -37,7 +37,7 @@ def test_slopes_with_coupling(name):
 @pytest.mark.parametrize("name", ["probit", "noisy"])
 def test_slopes_without_coupling(name):
     likelihood = LIKELIHOODS[name]
-    y, m, V = _beliefs()
+    y, m, V = _latent()
     v = np.einsum("ncc->nc", V)
 
     def total(t):
@@ -49,7 +49,7 @@ def test_slopes_without_coupling(name):
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_factors_improve_what_they_are_learned_from(name):
-    # Labels drawn from beliefs three times as sure as the ones given.
+    # Labels drawn from predictions three times as certain as the ones given.
     likelihood = LIKELIHOODS[name]
     rng = np.random.default_rng(1)
     mean = 1.5 * rng.normal(size=(400, 3))
@@ -68,10 +68,10 @@ def test_factors_for_several_models():
     rng = np.random.default_rng(2)
     n = 60
     y = rng.integers(3, size=n)
-    beliefs = []
+    predictions = []
     for size in (0.3, 3.0):
         mean = size * (np.eye(3)[y] + 0.7 * rng.normal(size=(n, 3)))
-        beliefs.append(
+        predictions.append(
             LooPrediction(np.log(rng.uniform(0.2, 0.8, size=n)), likelihood, mean, rng.uniform(0.5, 2.0, size=(n, 3)))
         )
     counts = rng.uniform(0.5, 2.0, size=n)
@@ -79,7 +79,7 @@ def test_factors_for_several_models():
     def loss(t):
         proba = sum(
             np.exp(b.log_share + likelihood.loo_log_prob(y, np.exp(t[0]) * b.mean, np.exp(t[1]) * b.cov))
-            for b in beliefs
+            for b in predictions
         )
         lapse_rate = expit(t[2])
         prior = -0.5 * t[:2] @ t[:2] / 0.3**2 + 0.1 * np.log(lapse_rate) + np.log1p(-lapse_rate)
@@ -87,12 +87,12 @@ def test_factors_for_several_models():
 
     settings = {"xatol": 1e-6, "fatol": 1e-10, "maxiter": 5000}
     expected = minimize(loss, [0.0, 0.0, -4.0], method="Nelder-Mead", options=settings).x
-    found = calibrate(beliefs, y, counts)
+    found = calibrate(predictions, y, counts)
     assert np.allclose(np.log(found[:2]), expected[:2], atol=1e-3)
     assert found.lapse_rate == pytest.approx(expit(expected[2]), rel=1e-2)
 
 
-def test_surprises_are_counted():
+def test_lapses_are_counted():
     likelihood = Probit()
     rng = np.random.default_rng(3)
     mean, var = 30.0 * np.sign(rng.normal(size=(500, 1))), np.ones((500, 1))

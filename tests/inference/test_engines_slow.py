@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from gpclass import GPClassifier
 from gpclass.kernels import RBF
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(0)]
 
 
 def test_digits_by_propagation_with_calibration(capsys):

@@ -1,22 +1,29 @@
-"""One suite for every kernel: values, shapes, gradients, naming."""
+"""One suite for every kernel: values, shapes, gradients, naming, other array namespaces, hooks of compositions."""
 
 import pickle
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
 
+import array_api_strict as xp
 import numpy as np
 import pytest
 from scipy.linalg import expm
 from sklearn.gaussian_process import kernels as sk
 
+import gpclass.kernels
 from gpclass.kernels import (
     MLP,
     RBF,
     Categorical,
     Constant,
+    Kernel,
     Linear,
     Matern,
     PerClass,
     Polynomial,
     Precomputed,
+    Product,
     RationalQuadratic,
     Scaled,
     View,
@@ -28,10 +35,15 @@ from gpclass.kernels import (
     spectrum_gram,
 )
 from gpclass.kernels.columns import Columns
+from gpclass.kernels.rows import GramRows, Rows, select
+from gpclass.kernels.stationary import Stationary
+from gpclass.numerics.arrays import to_host
+from gpclass.numerics.parameters import POSITIVE
 from tests.conftest import central_difference, relative_error
 
 D = 3
 VECTOR = np.array([0.6, 1.3, 2.1])
+GRAM = np.array([[2.0, 0.3, 0.1], [0.3, 2.0, 0.4], [0.1, 0.4, 2.0]])
 KERNELS = {
     "rbf": RBF(1.3),
     "rbf_ard": RBF(VECTOR),
@@ -60,12 +72,43 @@ KERNELS = {
     "weighted_inner": WeightedSum({"a": View(Linear(), [0, 2]), "b": View(RBF(), [1])}, scales=(2.0, 1.0)),
     "weighted_polynomial": WeightedSum({"a": View(Polynomial(0.5), [0, 2]), "b": View(RBF(), [1])}, scales=(2.0, 1.0)),
     "nested": 1.5 * (RBF(1.0) + 0.3 * View(Linear(1.0), slice(1, 3))),
+    "categorical": Categorical(0.8),
+    "categorical_ard": Categorical(VECTOR),
+    "per_class": PerClass((2.0 * RBF(1.0), 0.5 * Matern(VECTOR))),
+    "precomputed": Precomputed().bind(GRAM),
+    "beside": 1.2 * Precomputed("net"),
+    "weighted_beside": WeightedSum({"a": View(RBF(), [0]), "net": Precomputed("net")}, scales=(1.0, 1.5)) + White(0.2),
+    "missing": WeightedSum({"a": View(RBF(0.8), [0, 2]), "b": View(Linear(), [1])}, [0.2, 0.5], scales=(1.0, 2.0)),
 }
 
 
+#: rows with a Gram matrix beside them: all training rows, so that any two have a covariance
+ROWS = np.random.default_rng(0).normal(size=(15, D))
+BESIDE = Rows(ROWS, {"net": GramRows(np.arange(15), np.full(15, 1.5), 1.5 * RBF(0.7)(ROWS))})
+CODES = np.random.default_rng(1).integers(-1, 2, size=(15, D)).astype(float)
+MISSING = ROWS.copy()
+MISSING[2, 0] = MISSING[3, 1] = MISSING[12, 2] = np.nan
+#: data of the kernels that are not for plain numbers
+DATA = {"categorical": CODES, "categorical_ard": CODES, "beside": BESIDE, "weighted_beside": BESIDE, "missing": MISSING}
+
+
 @pytest.fixture(params=KERNELS, scope="module")
-def kernel(request):
-    return KERNELS[request.param]
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def kernel(name):
+    return KERNELS[name]
+
+
+@pytest.fixture(scope="module")
+def data(name):
+    """All rows, and the first nine and the last six of them; of a Gram matrix the rows are not taken apart."""
+    if name == "precomputed":
+        return GRAM, GRAM, GRAM
+    both = DATA.get(name, ROWS)
+    return both, select(both, slice(0, 9)), select(both, slice(9, 15))
 
 
 @pytest.fixture(scope="module")
@@ -74,33 +117,75 @@ def rows():
     return rng.normal(size=(9, D)), rng.normal(size=(6, D)), rng
 
 
-def test_matrix_is_a_covariance(kernel, rows):
-    X, Z, _ = rows
+def test_every_public_kernel_is_registered():
+    public = {getattr(gpclass.kernels, name) for name in gpclass.kernels.__all__}
+    kinds = {kind for kind in public if isinstance(kind, type) and issubclass(kind, Kernel)} - {Kernel}
+    assert kinds == {type(kernel) for kernel in KERNELS.values()}
+
+
+def test_matrix_is_a_covariance(kernel, data):
+    _, X, Z = data
     K = kernel(X)
-    assert K.shape == (9, 9)
-    np.testing.assert_allclose(K, K.T, atol=1e-12)
-    assert np.linalg.eigvalsh(K)[0] > -1e-10
-    np.testing.assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-12)
-    np.testing.assert_allclose(kernel(Z, X), kernel(X, Z).T, atol=1e-13)
+    assert K.shape[-2:] == (len(X), len(X))
+    np.testing.assert_allclose(K, np.swapaxes(K, -1, -2), atol=1e-12)
+    assert np.linalg.eigvalsh(K).min() > -1e-10
+    np.testing.assert_allclose(kernel.diag(X), np.diagonal(K, axis1=-2, axis2=-1), rtol=1e-12)
+    np.testing.assert_allclose(kernel(Z, X), np.swapaxes(kernel(X, Z), -1, -2), atol=1e-13)
 
 
-def test_cross_matrix_agrees_with_the_matrix_of_all_rows(kernel, rows):
-    X, Z, _ = rows
-    both = kernel(np.vstack([X, Z]))
-    np.testing.assert_allclose(kernel(X, Z), both[:9, 9:], atol=1e-12)
+def test_cross_matrix_agrees_with_the_matrix_of_all_rows(kernel, data):
+    both, X, Z = data
+    together = kernel(both)[..., : len(X), -len(Z) :]
+    np.testing.assert_allclose(kernel(X, Z), together, atol=1e-12)
 
 
 @pytest.mark.parametrize("cross", [False, True])
-def test_pullback_agrees_with_differences(kernel, rows, cross):
-    X, Z, rng = rows
+def test_pullback_agrees_with_differences(kernel, data, cross):
+    _, X, Z = data
     Z = Z if cross else None
-    G = rng.normal(size=kernel(X, Z).shape)
-    _, pullback = kernel.vjp(X, Z)
-    numeric = central_difference(lambda t: np.sum(G * kernel.with_theta(t)(X, Z)), kernel.theta)
-    if not cross or not isinstance(kernel, White):
-        assert relative_error(pullback(G), numeric) < 1e-8
-    else:
-        np.testing.assert_array_equal(pullback(G), [0.0])
+    G = np.random.default_rng(2).normal(size=kernel(X, Z).shape)
+    numeric = differences(lambda k: np.sum(G * k(X, Z)), kernel)
+    np.testing.assert_allclose(
+        kernel.vjp(X, Z)[1](G), numeric, rtol=0.0, atol=1e-8 * np.max(np.abs(numeric), initial=0.0)
+    )
+
+
+def test_pullback_of_the_diagonal_agrees_with_differences(kernel, data):
+    both = data[0]
+    g = np.random.default_rng(2).normal(size=kernel.diag(both).shape)
+    numeric = differences(lambda k: np.sum(g * k.diag(both)), kernel)
+    np.testing.assert_allclose(kernel.diag_pullback(both, g), numeric, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("device", ["CPU_DEVICE", "device1"])
+def test_another_array_namespace_gives_the_same_numbers(kernel, data, device):
+    strict = partial(xp.asarray, device=xp.Device(device))
+    _, X, Z = data
+    for other in (None, Z):
+        K, pullback = kernel.vjp(X, other)
+        there, pullback_there = kernel.vjp(moved(X, strict), None if other is None else moved(other, strict))
+        assert str(there.device) == str(xp.Device(device))
+        np.testing.assert_allclose(to_host(there), K, rtol=1e-10, atol=1e-14)
+        G = np.random.default_rng(2).normal(size=K.shape)
+        gradient = pullback_there(strict(G))
+        assert type(gradient) is np.ndarray
+        np.testing.assert_allclose(gradient, pullback(G), rtol=1e-10, atol=1e-12)
+    diag = kernel.diag(X)
+    np.testing.assert_allclose(to_host(kernel.diag(moved(X, strict))), diag, rtol=1e-10)
+    g = np.random.default_rng(2).normal(size=diag.shape)
+    gradient = kernel.diag_pullback(moved(X, strict), strict(g))
+    np.testing.assert_allclose(gradient, kernel.diag_pullback(X, g), rtol=1e-10, atol=1e-12)
+
+
+def differences(function, kernel):
+    """Slopes (p,) of a function of the kernel in its theta."""
+    if not kernel.theta.size:
+        return np.zeros(0)
+    return central_difference(lambda theta: function(kernel.with_theta(theta)), kernel.theta)
+
+
+def moved(X, move):
+    return X.map(move) if isinstance(X, Rows) else move(X)
 
 
 def test_theta_round_trip_and_names(kernel):
@@ -109,23 +194,24 @@ def test_theta_round_trip_and_names(kernel):
     assert again.params.keys() == kernel.params.keys()
     np.testing.assert_allclose(again.theta, theta, rtol=1e-14, atol=1e-15)
     assert len(kernel.theta_names) == theta.size == len(kernel.theta_bounds)
-    max_step = kernel.with_theta(theta + 0.1)
-    np.testing.assert_allclose(max_step.theta, theta + 0.1, rtol=1e-12)
+    changed = kernel.with_theta(theta + 0.1)
+    np.testing.assert_allclose(changed.theta, theta + 0.1, rtol=1e-12)
     assert kernel.with_params(kernel.params) == kernel
-    assert hash(max_step) != hash(kernel)
+    assert (hash(changed) != hash(kernel)) == bool(theta.size)
 
 
 def test_pickle_round_trip(kernel):
     assert pickle.loads(pickle.dumps(kernel)) == kernel
 
 
-def test_bind_keeps_a_settled_kernel(kernel, rows):
-    X, _, _ = rows
-    np.testing.assert_array_equal(kernel.bind(X)(X), kernel(X))
+def test_bind_keeps_a_settled_kernel(kernel, data):
+    X = data[0]
+    n_latent = 2 if isinstance(kernel, PerClass) else 1
+    np.testing.assert_array_equal(kernel.bind(X, n_latent)(X), kernel(X))
 
 
 def test_relevance_has_one_value_per_input(kernel):
-    assert kernel.relevance(D).shape == (D,)
+    assert kernel.relevance(D).shape == ((2, D) if isinstance(kernel, PerClass) else (D,))
 
 
 def test_ard_kernel_grows_to_the_data():
@@ -318,7 +404,7 @@ def test_categories_are_rbf_on_indicators(scale):
         G = rng.normal(size=kernel(X, other).shape)
         numeric = central_difference(lambda t, G=G, o=other: np.sum(G * kernel.with_theta(t)(X, o)), kernel.theta)
         assert relative_error(kernel.vjp(X, other)[1](G), numeric) < 1e-8
-    X[0] = -1.0  # categories that were not there before: like no other row, and like itself
+    X[0] = -1.0  # unknown categories: different from every other row, and the same as itself
     far = np.exp(-np.sum(1.0 / np.broadcast_to(scale, 2) ** 2))
     np.testing.assert_allclose(kernel(X, X[:1])[:, 0], far)
     assert kernel(X)[0, 0] == 1.0
@@ -339,9 +425,9 @@ def test_weighted_sum_is_a_sum():
     np.testing.assert_allclose(flat.weights, [1 / 3, 2.0, 0.5 / 3])
     assert flat.fix().free().theta_names == flat.theta_names
     assert WeightedSum({"a": RBF(), "b": White(1.0, fixed=True)}).theta_names[:2] == ["weights[0]", "weights[1]"]
-    gap = X.copy()
-    gap[0, 0] = np.nan
-    np.testing.assert_allclose(flat(gap)[0, 0], 2.5)  # noise and constant look at no column
+    missing = X.copy()
+    missing[0, 0] = np.nan
+    np.testing.assert_allclose(flat(missing)[0, 0], 2.5)  # noise and constant use no column
 
 
 def test_a_missing_view_drops_out_and_the_others_make_up_for_it():
@@ -377,13 +463,179 @@ def test_a_missing_view_drops_out_and_the_others_make_up_for_it():
         kernel(X)
 
 
-def test_a_view_that_sees_nothing_wakes_up():
+def test_a_view_of_dissimilar_rows_starts_from_the_median_distance():
     X = np.random.default_rng(0).normal(size=(50, 40))
     views = {"a": View(RBF(), slice(0, 38)), "b": View(RBF(), [38, 39]), "c": View(RBF(0.01, fixed=True), [38, 39])}
-    awake = WeightedSum(views).bind(X).with_data_driven_start(X)
-    assert 6.0 < awake.params["a.length_scale"] < 12.0  # the median distance of 38 standard normal columns
-    assert awake.params["b.length_scale"] == 1.0
-    assert awake.params["c.length_scale"] == 0.01
+    start = WeightedSum(views).bind(X).with_data_driven_start(X)
+    assert 6.0 < start.params["a.length_scale"] < 12.0  # the median distance of 38 standard normal columns
+    assert start.params["b.length_scale"] == 1.0
+    assert start.params["c.length_scale"] == 0.01
+
+
+# ---- hooks of compositions ------------------------------------------------------------------------------------
+
+COMPOSITIONS = {
+    "scaled": lambda k: Scaled(k, 2.0),
+    "sum": lambda k: k + White(0.1),
+    "sum on the right": lambda k: 0.5 + k,
+    "product": lambda k: k * Constant(1.5),
+    "per class": PerClass,
+    "view": lambda k: View(k, slice(0, 4)),
+    "nested": lambda k: PerClass(3.0 * View(White(0.1) + Scaled(k, 2.0), [0, 1, 2, 3])),
+}
+
+
+def inside(kernel):
+    """The WeightedSum within a composition."""
+    if isinstance(kernel, WeightedSum):
+        return kernel
+    return next((found for child in kernel.children if (found := inside(child))), None)
+
+
+@pytest.fixture(scope="module")
+def views():
+    """A kernel with something to tell through every hook, and rows with missing values and a Gram matrix."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([30.0 * rng.normal(size=(15, 2)), rng.integers(0, 2, 15), rng.normal(size=15)])
+    X[1, 0] = X[2, 3] = np.nan
+    variance = np.full(15, 1.5)
+    variance[4] = np.nan
+    net = GramRows(np.arange(15), variance, np.where(np.isnan(variance), 0.0, 1.5 * RBF(0.7)(rng.normal(size=(15, 2)))))
+    net = net.map(np.copy)
+    net.cross[4] = 0.0
+    own = {"a": View(RBF(ard=True), [0, 1]), "code": View(Categorical(), ["c"]), "net": Precomputed("net")}
+    return WeightedSum(own), Rows(X, {"net": net}), Columns(["u", "v", "c", "w"])
+
+
+@pytest.mark.parametrize("compose", COMPOSITIONS.values(), ids=COMPOSITIONS)
+def test_compositions_forward_every_hook(compose, views):
+    leaf, X, columns = views
+    kernel = compose(leaf).bind(X, 1, columns)
+    leaf = leaf.bind(X, 1, columns)
+    assert inside(kernel) == leaf  # bind: columns by name, ARD vectors and scales are settled
+    assert inside(kernel.with_data_driven_start(X)) == leaf.with_data_driven_start(X) != leaf
+    np.testing.assert_array_equal(np.squeeze(kernel.relevance(4)), leaf.relevance(4))
+    np.testing.assert_array_equal(kernel.observed_rows(X), leaf.observed_rows(X))
+    np.testing.assert_array_equal(kernel.used_columns(4), leaf.used_columns(4))
+    np.testing.assert_array_equal(kernel.categorical_columns(columns, 4), leaf.categorical_columns(columns, 4))
+    assert kernel.takes_missing
+    assert kernel.gram_names == ("net",)
+    assert not kernel.pairwise
+    assert kernel.view_names == (() if isinstance(kernel, PerClass) else leaf.view_names)
+    shares, own = kernel.variations(X), leaf.variations(X)
+    np.testing.assert_allclose(shares / shares.sum(), own / own.sum())
+    # Values and gradients with all of this at once.
+    K, pullback = kernel.vjp(X)
+    np.testing.assert_allclose(kernel.diag(X), np.diagonal(K, axis1=-2, axis2=-1))
+    np.testing.assert_allclose(kernel(X[9:], X[:9]), K[..., 9:, :9])
+    G = np.random.default_rng(1).normal(size=K.shape)
+    numeric = central_difference(lambda t: np.sum(G * kernel.with_theta(t)(X)), kernel.theta)
+    assert relative_error(pullback(G), numeric) < 1e-8
+    g = np.random.default_rng(1).normal(size=kernel.diag(X).shape)
+    numeric = central_difference(lambda t: np.sum(g * kernel.with_theta(t).diag(X)), kernel.theta)
+    np.testing.assert_allclose(kernel.diag_pullback(X, g), numeric, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Scaled(Precomputed(), 2.0),
+        Precomputed() + Precomputed(),
+        Product((Precomputed(), Precomputed())),
+        PerClass(Precomputed()),
+    ],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_compositions_of_a_gram_matrix(kernel):
+    assert kernel.pairwise
+    bound = kernel.bind(GRAM, 1)
+    assert all(child.n_train == 3 for child in bound.children)
+    np.testing.assert_array_equal(
+        bound.diag(GRAM[:2]).ravel(), np.diagonal(bound(GRAM), axis1=-2, axis2=-1).ravel()[:2]
+    )
+
+
+def test_kernels_refuse_missing_values_unless_every_part_takes_them():
+    views = WeightedSum({"a": View(RBF(), [0]), "b": View(RBF(), [1])})
+    assert (views + White() + Constant()).takes_missing
+    for kernel in (views + RBF(), views * Linear(), RBF(), 2.0 * RBF() + White(), View(RBF(), [0])):
+        assert not kernel.takes_missing
+
+
+def test_covariances_of_new_rows_with_training_rows():
+    train, new = BESIDE[:9], BESIDE[9:]
+    K = BESIDE.grams["net"].cross
+    net = GramRows(np.full(6, -1), np.full(6, 1.5), K[9:, :9])
+    train = Rows(train.features, {"net": GramRows(np.arange(9), np.full(9, 1.5), K[:9, :9])})
+    new = Rows(new.features, {"net": net})
+    kernel = (WeightedSum({"a": View(RBF(), [0]), "net": Precomputed("net")}) + White(0.1)).bind(train)
+    cross = 0.5 * RBF()(ROWS[9:, :1], ROWS[:9, :1]) + 0.5 * K[9:, :9] / 1.5
+    np.testing.assert_allclose(kernel(new, train), cross)
+    np.testing.assert_allclose(kernel(train, new), cross.T)
+    np.testing.assert_allclose(kernel.diag(new), 1.1)
+    with pytest.raises(ValueError, match="covariances between new rows need their own Gram matrix"):
+        kernel(new)
+
+
+def test_rows_are_selected_as_an_array_is():
+    assert len(BESIDE) == 15
+    assert BESIDE.shape == (15, D)
+    mask = np.arange(15) % 4 == 1
+    for which in (slice(2, 5), mask, np.flatnonzero(mask), [3, 1]):
+        some = BESIDE[which]
+        np.testing.assert_array_equal(some.features, ROWS[which])
+        np.testing.assert_array_equal(some.grams["net"].index, np.arange(15)[which])
+        np.testing.assert_array_equal(some.grams["net"].cross, BESIDE.grams["net"].cross[which])
+        strict = BESIDE.map(xp.asarray)[which]
+        assert strict.shape == some.shape
+        np.testing.assert_array_equal(to_host(strict.features), ROWS[which])
+
+
+def test_rows_are_no_array():
+    with pytest.raises(TypeError, match="expected an array, got Rows"):
+        np.asarray(BESIDE)
+
+
+# ---- a kernel of one's own ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cosine(Kernel):
+    """cos(x - z) in the first column: only what a kernel must have."""
+
+    period: float = 1.0
+    domains: ClassVar = {"period": POSITIVE}
+
+    def vjp(self, X, Z=None):
+        phase = 2.0 * np.pi * (X[:, :1] - (X if Z is None else Z)[:, 0]) / self.period
+        return np.cos(phase), lambda G: self._collect({"period": np.sum(G * phase * np.sin(phase))})
+
+    def diag(self, X):
+        return np.ones(len(X))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cauchy(Stationary):
+    """1 / (1 + r^2)"""
+
+    def _profile(self, squared):
+        return 1.0 / (1.0 + squared), 2.0 / (1.0 + squared) ** 2
+
+
+@pytest.mark.parametrize("own", [Cosine(3.0), Cauchy(0.8), Cauchy(ard=True)], ids=repr)
+def test_a_kernel_of_ones_own_works_everywhere(own):
+    kernels = [own, 2.0 * own + White(0.1), own * RBF(), PerClass(own), View(own, [1, 2])]
+    kernels += [WeightedSum({"own": View(own, [1]), "net": Precomputed("net")}) + own]
+    for kernel in kernels:
+        X = BESIDE if kernel.gram_names else ROWS
+        bound = kernel.bind(X)
+        K, pullback = bound.vjp(X)
+        G = np.random.default_rng(1).normal(size=K.shape)
+        numeric = central_difference(lambda t, bound=bound, X=X, G=G: np.sum(G * bound.with_theta(t)(X)), bound.theta)
+        assert relative_error(pullback(G), numeric) < 1e-8
+        np.testing.assert_allclose(bound.diag(X), np.diagonal(K, axis1=-2, axis2=-1))
+        assert bound.relevance(D).shape[-1] == D
+        assert pickle.loads(pickle.dumps(bound)) == bound
 
 
 def test_sequences_and_graphs():
@@ -423,6 +675,7 @@ def test_close_rows_keep_their_distance():
     X = 1e6 + np.array([[0.0, 0.0], [1e-3, 0.0], [5.0, 3.0], [5.0, 3.001]])
     exact = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(-1))
     np.testing.assert_allclose(RBF(1.0)(X), exact, rtol=1e-9)
+    np.testing.assert_allclose(to_host(RBF(1.0)(xp.asarray(X))), exact, rtol=1e-12)
 
 
 def test_precomputed_takes_gram_matrices():

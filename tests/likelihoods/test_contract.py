@@ -1,10 +1,11 @@
-"""One suite for every likelihood: derivatives, closed forms against quadrature, probabilities."""
+"""One suite for every likelihood: declarations, closed forms against quadrature, probabilities."""
 
 import pickle
 
 import numpy as np
 import pytest
 
+from gpclass import likelihoods
 from gpclass.likelihoods import (
     Gaussian,
     Likelihood,
@@ -13,97 +14,84 @@ from gpclass.likelihoods import (
     NullCategory,
     OrderedProbit,
     Probit,
+    SoftLabels,
     Softmax,
+    Weighted,
+    check_likelihood,
+    check_log_concave,
 )
-from tests.conftest import central_difference, relative_error
+from gpclass.likelihoods.base import CAPABILITIES
 
 N = 7
+WEIGHTS = np.array([0.5, 2.0, 1.0, 3.0, 0.1, 1.5, 4.0])
+PROBA = np.random.default_rng(0).dirichlet(np.ones(3), size=N)
+#: Every likelihood, and a number of classes for it.
 LIKELIHOODS = {
-    "gaussian": (Gaussian(0.7, 0.3, fixed=()), 1),
-    "probit": (Probit(0.4, 1.7, fixed=()), 1),
-    "logit": (Logit(), 1),
-    "ordered": (OrderedProbit([0.8, 1.5], -0.6, 0.5, fixed=()), 1),
-    "ordered_two": (OrderedProbit([], 0.2), 1),
-    "null_category": (NullCategory(0.7, 0.4, 0.3, 0.2, fixed=()), 1),
+    "gaussian": (Gaussian(0.7, 0.3, fixed=()), 2),
+    "probit": (Probit(0.4, 1.7, fixed=()), 2),
+    "logit": (Logit(), 2),
+    "ordered": (OrderedProbit([0.8, 1.5], -0.6, 0.5, fixed=()), 4),
+    "ordered_two": (OrderedProbit([], 0.2), 2),
+    "null_category": (NullCategory(0.7, 0.4, 0.3, 0.2, fixed=()), 2),
     "multinomial_probit_2": (MultinomialProbit(), 2),
     "multinomial_probit_4": (MultinomialProbit(), 4),
-    "noisy_probit": (Probit(label_noise=0.1, fixed=("bias", "variance")), 1),
+    "noisy_probit": (Probit(label_noise=0.1, fixed=("bias", "variance")), 2),
     "noisy_multinomial_probit": (MultinomialProbit(label_noise=0.05, fixed=()), 3),
     "softmax_2": (Softmax(), 2),
     "softmax_3": (Softmax(), 3),
+    "softmax_4": (Softmax(), 4),
+    "weighted_probit": (Weighted(base=Probit(0.4, 1.7), weights=WEIGHTS), 2),
+    "weighted_noisy": (Weighted(base=MultinomialProbit(label_noise=0.05, fixed=()), weights=WEIGHTS), 3),
+    "soft_logit": (SoftLabels(base=Logit(), proba=PROBA[:, :2] / PROBA[:, :2].sum(axis=1, keepdims=True)), 2),
+    "soft_probit": (SoftLabels(base=MultinomialProbit(), proba=PROBA), 3),
+    "weighted_soft": (Weighted(base=SoftLabels(base=Softmax(), proba=PROBA), weights=WEIGHTS), 3),
 }
 
 
-@pytest.fixture(params=LIKELIHOODS, scope="module")
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_declarations(name):
+    check_likelihood(*LIKELIHOODS[name])
+
+
+def test_every_public_likelihood_is_in_the_list():
+    public = {getattr(likelihoods, name) for name in likelihoods.__all__}
+    classes = {kind for kind in public if isinstance(kind, type) and issubclass(kind, Likelihood)}
+    bases = {Likelihood, likelihoods.NoisyLabels}
+    assert classes - bases == {type(likelihood) for likelihood, _ in LIKELIHOODS.values()}
+
+
+def test_what_depends_on_the_instance():
+    assert "site" in MultinomialProbit().supports
+    assert "noise_slopes" not in MultinomialProbit().supports
+    noisy = MultinomialProbit(label_noise=0.1)
+    assert "site" not in noisy.supports
+    assert "noise_slopes" in noisy.supports
+    assert "noise_slopes" in Weighted(base=noisy, weights=WEIGHTS).supports
+    assert not {"site", "tilted_gradient"} & Weighted(base=Softmax(), weights=WEIGHTS).supports
+    for kind in (Probit, MultinomialProbit):
+        assert kind().log_concave
+        assert not kind(label_noise=0.1).log_concave
+
+
+@pytest.fixture(params=[name for name, (kind, _) in LIKELIHOODS.items() if kind.predictive is kind], scope="module")
 def case(request):
-    likelihood, C = LIKELIHOODS[request.param]
+    likelihood, n_classes = LIKELIHOODS[request.param]
+    C = likelihood.n_latent(n_classes)
     rng = np.random.default_rng(len(request.param))
     f = 1.5 * rng.normal(size=(N, C))
     var = rng.gamma(2.0, 0.4, size=(N, C))
-    low = -1 if isinstance(likelihood, NullCategory) else 0  # no label
-    y = rng.normal(size=N) if request.param == "gaussian" else rng.integers(low, likelihood.n_outcomes(C), size=N)
+    y = rng.normal(size=N) if request.param == "gaussian" else rng.choice(likelihood.labels(C), size=N)
     return likelihood, y, f, var
-
-
-def test_derivatives(case):
-    likelihood, y, f, _ = case
-    if not likelihood.provides("derivatives"):
-        pytest.skip(f"{type(likelihood).__name__} has no derivatives in f")
-    log_prob, gradient, hessian = likelihood.derivatives(y, f)
-    np.testing.assert_allclose(log_prob, likelihood.log_prob(y, f), rtol=1e-10)
-    assert gradient.shape == f.shape
-    assert hessian.shape == (*f.shape, f.shape[1])
-    numeric = central_difference(lambda x: likelihood.log_prob(y, x).sum(), f)
-    assert relative_error(gradient, numeric) < 1e-8
-    for c in range(f.shape[1]):
-
-        def shifted(step, c=c):
-            max_step = f.copy()
-            max_step[:, c] += step
-            return likelihood.derivatives(y, max_step)[1]
-
-        assert relative_error(hessian[:, c], central_difference(shifted, np.zeros(()))) < 1e-8
-
-
-def by_column(function, x, step):
-    """Slopes (n, C) of a function that gives a value (n,) for each row of x by itself: all rows move at once."""
-    columns = np.eye(x.shape[1])
-    return np.stack(
-        [central_difference(lambda t, e=e: function(x + t * e), np.zeros(()), step) for e in columns], axis=1
-    )
-
-
-def test_tilted_derivatives(case):
-    likelihood, y, mean, var = case
-    log_z, first, second = likelihood.tilted(y, mean, var)
-    assert log_z.shape == (N,)
-    numeric = by_column(lambda m: likelihood.tilted(y, m, var)[0], mean, 2e-3)
-    assert relative_error(first, numeric) < (1e-6 if mean.shape[1] < 3 else 1e-5)
-    if mean.shape[1] == 1:
-        curvature = by_column(lambda m: likelihood.tilted(y, m, var)[1][:, 0], mean, 2e-3)
-        assert relative_error(second, curvature) < 1e-6
-    # The heat equation selection_rng both to the variance: dlogZ/dv = (second + first^2) / 2.
-    by_variance = by_column(lambda v: likelihood.tilted(y, mean, v)[0], var, 1e-3)
-    assert relative_error(0.5 * (second + first**2), by_variance) < 1e-5
 
 
 def test_closed_forms_agree_with_quadrature(case):
     likelihood, y, mean, var = case
     if mean.shape[1] > 2:
-        pytest.skip("the default rule is too coarse a judge in more than two dimensions")
+        pytest.skip("quadrature over more than two latent functions is too coarse")
     for ours, rule in zip(likelihood.tilted(y, mean, var), Likelihood.tilted(likelihood, y, mean, var), strict=True):
         np.testing.assert_allclose(ours, rule, rtol=2e-5, atol=2e-6)
     expected = Likelihood.expected_log_prob(likelihood, y, mean, var)
     np.testing.assert_allclose(likelihood.expected_log_prob(y, mean, var), expected, rtol=1e-6)
-
-
-def test_gradient_in_the_likelihoods_own_parameters(case):
-    likelihood, y, mean, var = case
-    gradient = likelihood.tilted_gradient(y, mean, var)
-    assert gradient.shape == likelihood.theta.shape
-    if gradient.size:
-        numeric = central_difference(lambda t: likelihood.with_theta(t).tilted(y, mean, var)[0].sum(), likelihood.theta)
-        assert relative_error(gradient, numeric) < 1e-8
 
 
 def test_probabilities_are_probabilities(case):
@@ -125,35 +113,19 @@ def test_probabilities_are_probabilities(case):
         np.testing.assert_allclose(sure[:, k], expected, rtol=1e-5)
 
 
-def test_curvature_pullback(case):
-    likelihood, y, f, _ = case
-    if not likelihood.provides("curvature"):
-        pytest.skip(f"{type(likelihood).__name__} has no curvature")
-    d, pullback = likelihood.curvature(y, f)
-    W = np.einsum("nc,cd->ncd", d, np.eye(f.shape[1]))
-    if f.shape[1] > 1:
-        W -= d[:, :, None] * d[:, None, :] / d.sum(axis=1)[:, None, None]
-    if likelihood.log_concave:
-        diagonal = -np.einsum("ncc->nc", likelihood.derivatives(y, f)[2])
-    else:
-        # A noisy label counts as far as it is believed.
-        clean = likelihood.with_params(label_noise=0.0)
-        slope, _ = likelihood._levels(f.shape[1])
-        believed = slope * np.exp(clean.log_prob(y, f) - likelihood.log_prob(y, f))
-        diagonal = -believed[:, None] * np.einsum("ncc->nc", clean.derivatives(y, f)[2])
-    np.testing.assert_allclose(np.einsum("ncc->nc", W), diagonal, rtol=1e-5, atol=1e-7)
-    c = np.ones_like(f) if f.shape[1] == 2 else np.random.default_rng(0).normal(size=f.shape)
-    numeric = central_difference(lambda x: np.sum(c * np.log(likelihood.curvature(y, x)[0])), f)
-    assert relative_error(pullback(c), numeric) < 1e-6
-
-
-def test_augment_is_the_mean_of_the_noisy_latent_value(case):
-    likelihood, y, f, _ = case
-    if not likelihood.provides("augment"):
-        pytest.skip(f"{type(likelihood).__name__} has no auxiliaries")
-    noise, bias = getattr(likelihood, "variance", 1.0), getattr(likelihood, "bias", 0.0)
-    expected = f + bias + noise * likelihood.derivatives(y, f)[1]
-    np.testing.assert_allclose(likelihood.augment(y, f), expected, rtol=1e-10)
+@pytest.mark.parametrize("name", ["noisy_probit", "noisy_multinomial_probit"])
+def test_curvature_with_label_noise_is_that_of_the_right_label_times_its_probability(name):
+    likelihood, n_classes = LIKELIHOODS[name]
+    C = likelihood.n_latent(n_classes)
+    rng = np.random.default_rng(0)
+    y, f = rng.integers(likelihood.n_outcomes(C), size=N), 1.5 * rng.normal(size=(N, C))
+    d, _ = likelihood.curvature(y, f)
+    clean = likelihood.without_label_noise()
+    slope, _ = likelihood._levels(C)
+    right = slope * np.exp(clean.log_prob(y, f) - likelihood.log_prob(y, f))
+    diagonal = d if C == 1 else d - d**2 / d.sum(axis=1, keepdims=True)
+    expected = -right[:, None] * np.einsum("ncc->nc", clean.derivatives(y, f)[2])
+    np.testing.assert_allclose(diagonal, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_pickle_and_theta_round_trip(case):
@@ -200,3 +172,82 @@ def test_ordered_probit_from_cut_points():
         OrderedProbit.from_cut_points([1.0, 0.5])
     with pytest.raises(ValueError, match=r"categories 0 ... 3, got \[4\]"):
         likelihood.log_prob(np.array([4]), np.zeros((1, 1)))
+
+
+# ---- likelihoods of users ---------------------------------------------------------------------------------
+
+
+def define(**body):
+    return type("Mine", (Likelihood,), {"log_prob": lambda self, y, f: Logit().log_prob(y, f), **body})
+
+
+def test_log_prob_and_log_concave_are_all_that_a_likelihood_must_have():
+    mine = define(log_concave=True)()
+    check_likelihood(mine, 2)
+    rng = np.random.default_rng(0)
+    y, mean, var = rng.integers(2, size=N), 2.0 * rng.normal(size=(N, 1)), rng.gamma(2.0, 20.0, size=(N, 1))
+    for ours, exact in zip(mine.tilted(y, mean, var), Logit().tilted(y, mean, var), strict=True):
+        np.testing.assert_allclose(ours, exact, rtol=1e-12)
+    np.testing.assert_allclose(mine.predict(mean, var), Logit().predict(mean, var), rtol=1e-12)
+    np.testing.assert_allclose(mine.expected_log_prob(y, mean, var), Logit().expected_log_prob(y, mean, var))
+    assert mine.tilted_gradient(y, mean, var).shape == (0,)
+
+
+@pytest.mark.parametrize("name", sorted(CAPABILITIES - {"tilted_gradient"}))
+def test_methods_that_are_not_declared_say_so(name):
+    likelihood, f = define(log_concave=True)(), np.zeros((1, 1))
+    with pytest.raises(NotImplementedError, match=rf"Mine has no {name}; it supports \[\]"):
+        getattr(likelihood, name)(np.array([0]), f, *([f[:, :, None]] if name == "site" else []))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "Mine must declare .* write log_concave = True or log_concave = False"),
+        ({"log_concave": True, "supports": {"site"}}, r"declares supports = \['site'\] but defines \[\]"),
+        ({"log_concave": True, "site": Softmax.site}, r"write supports = frozenset\(\['site'\]\)"),
+        ({"log_concave": True, "supports": {"tilted"}}, "must be a set of names out of"),
+        ({"log_concave": True, "supports": "site"}, "must be a set of names out of"),
+    ],
+)
+def test_a_class_whose_declarations_do_not_fit_is_refused(body, message):
+    with pytest.raises(TypeError, match=message):
+        define(**body)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"supports": property(lambda self: {"site"})}, "supports names 'site', but the method is not implemented"),
+        ({"supports": property(lambda self: {"tilted"})}, r"supports names \['tilted'\]"),
+        ({"supports": property(lambda self: set()), "derivatives": Logit.derivatives}, "name it in supports"),
+        (
+            {"supports": {"derivatives"}, "derivatives": lambda self, y, f: Probit().derivatives(y, f)},
+            "log p of derivatives has a relative error",
+        ),
+        (
+            {"supports": {"curvature"}, "curvature": lambda self, y, f: Probit().curvature(y, f)},
+            "the diagonal of curvature",
+        ),
+        ({"supports": {"augment"}, "augment": lambda self, y, f: f}, "augment less"),
+        ({"tilted": lambda self, *args: Probit().tilted(*args)}, "log Z of tilted"),
+        ({"log_prob": lambda self, y, f: f}, r"log_prob should give finite numbers of shape \(12,\)"),
+        ({"log_concave": False}, "log_concave is False, but"),
+    ],
+)
+def test_check_finds_what_is_wrong(body, message):
+    with pytest.raises(ValueError, match=message):
+        check_likelihood(define(**{"log_concave": True, **body})(), 2)
+
+
+@pytest.mark.parametrize("floor", [0.1, 1e-3])
+@pytest.mark.parametrize(("base", "n_classes"), [(Probit(), 2), (Softmax(), 3), (Softmax(), 6)])
+def test_log_concave_is_checked(base, n_classes, floor):
+    settings = {
+        "log_prob": lambda self, y, f: np.log(floor + (1.0 - 2.0 * floor) * np.exp(base.log_prob(y, f))),
+        "n_latent": lambda self, n: base.n_latent(n),
+    }
+    check_log_concave(define(log_concave=False, **settings)(), n_classes)
+    with pytest.raises(ValueError, match=r"Mine declares log_concave = True, but .* write log_concave = False"):
+        check_log_concave(define(log_concave=True, **settings)(), n_classes)
+    check_log_concave(base, n_classes)

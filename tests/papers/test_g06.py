@@ -1,15 +1,16 @@
-"""Girolami (2006): what the slides say in words holds at small size too."""
+"""Girolami (2006): the claims hold at small size too."""
 
 from __future__ import annotations
 
 import pytest
 
 
+@pytest.mark.slow
 def test_neal_importance_sampling_predicts_as_markov_chains_at_less_cost(tiny):
     pytest.importorskip("arviz")  # counts effective draws
     result = tiny("g06-neal")
     assert all(result.claims.values()), result.claims
-    assert {own.row.split(",")[0] for own in result.comparisons} == {
+    assert {quantity.row.split(",")[0] for quantity in result.comparisons} == {
         "evidence",
         "importance sampling",
         "Metropolis within Gibbs",
@@ -22,7 +23,7 @@ def test_fold_noise_gets_the_smallest_weight_and_the_combination_beats_every_vie
     asked = {claim: holds for claim, holds in result.claims.items() if "no more errors" not in claim}
     assert len(asked) == 4
     assert all(asked.values()), asked
-    assert all(own.published is None for own in result.comparisons)  # the published numbers are for 27 folds
+    assert all(quantity.published is None for quantity in result.comparisons)  # the published numbers are for 27 folds
 
 
 def test_digits_learned_combination_beats_the_best_view_and_the_sum_rule(tiny):

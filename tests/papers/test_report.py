@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gpclass.cli.app import app
-from gpclass.papers import NAMES, Comparison, Experiment, reproduce
+from gpclass.papers import NAMES, Experiment, Quantity, reproduce
 from tests.browsing import opened
 
 command = CliRunner()
@@ -17,7 +17,7 @@ command = CliRunner()
 def every_verdict(_):
     """Comparisons of all kinds, with names that are long and names that are no HTML."""
     return [
-        Comparison("<b>bold</b> & a row with a name of some length, parameters as published", "log likelihood", *own)
+        Quantity("<b>bold</b> & a row with a name of some length, parameters as published", "log likelihood", *own)
         for own in (
             (-72.27, 1.0, -72.5, 1.0, "higher"),
             (-50.0, 1.0, -72.5, 1.0, "higher"),
@@ -71,7 +71,7 @@ def test_no_name_and_wrong_names_are_usage_errors():
     assert "gr06-table1" in wrong.output
 
 
-def test_missing_data_leave_an_experiment_out(tmp_path, monkeypatch):
+def test_missing_data_skip_an_experiment(tmp_path, monkeypatch):
     monkeypatch.setenv("GPCLASS_DATA", str(tmp_path))
     from gpclass.papers import data
 
@@ -99,7 +99,7 @@ def test_damaged_results_are_named_and_the_others_shown(results, tmp_path):
     assert "gr06-table1" in (tmp_path / "new" / "page.html").read_text()
 
 
-def test_places_that_cannot_be_written_are_named(results, tmp_path):
+def test_paths_that_cannot_be_written_are_reported(results, tmp_path):
     (tmp_path / "file").write_text("")
     run = command.invoke(app, ["reproduce", "g06-sinc", "--out", str(tmp_path / "file")])
     assert run.exit_code == 2
@@ -109,20 +109,20 @@ def test_places_that_cannot_be_written_are_named(results, tmp_path):
     assert "cannot be written" in page.output
 
 
-def test_brackets_in_a_path_are_no_markup(tmp_path):
+def test_brackets_in_a_path_are_not_markup(tmp_path):
     ran = command.invoke(app, ["reproduce", "cc05-figure1", "--out", str(tmp_path / "o[/b]"), "--jobs", "1"])
     assert ran.exit_code == 0, ran.output
     assert "o[/b]" in ran.output
 
 
-def test_a_stopped_run_says_how_to_go_on(tmp_path, monkeypatch):
+def test_a_stopped_run_reports_how_to_continue(tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpclass.cli.papers._carried_out", stop)
+    monkeypatch.setattr("gpclass.cli.papers._run", stop)
     stopped = command.invoke(app, ["reproduce", "g06-sinc", "--out", str(tmp_path)])
     assert stopped.exit_code == 130
-    assert "the same command goes on" in stopped.output
+    assert "the same command continues" in stopped.output
 
 
 def test_figures_are_kept_as_png_and_svg(results):

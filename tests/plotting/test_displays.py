@@ -12,7 +12,14 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from gpclass import GPClassifier, IVMClassifier, MultiTaskIVM, NullCategoryClassifier, VirtualVectorClassifier
+from gpclass import (
+    GPClassifier,
+    IVMClassifier,
+    MultiTaskIVMClassifier,
+    MultiTaskIVMRegressor,
+    NullCategoryClassifier,
+    VirtualVectorClassifier,
+)
 from gpclass.datasets import make_crescents, make_rings
 from gpclass.evaluation.metrics import calibration_error, mean_log_probability, reliability_curve
 from gpclass.hyper import Alternating, Evidence, Importance
@@ -181,9 +188,9 @@ def test_rounds_of_learning(fitted):
     np.testing.assert_array_equal(display.ax_.lines[0].get_ydata(), model.hyper_.trace)
     ((mark, height),) = display.ax_.collections[0].get_offsets()
     assert height == model.hyper_.value == model.hyper_.trace[int(mark) - 1]
-    with pytest.raises(ValueError, match=r"whose learning keeps its iterations.*got hyper='fixed'"):
+    with pytest.raises(ValueError, match=r"whose learning records its iterations.*got hyper='fixed'"):
         EvidenceDisplay.from_estimator(fitted[0])
-    with pytest.raises(ValueError, match=r"whose engine keeps a bound after each iteration.*got IVMClassifier"):
+    with pytest.raises(ValueError, match=r"whose engine records a bound after each iteration.*got IVMClassifier"):
         BoundDisplay.from_estimator(model)
 
 
@@ -266,7 +273,8 @@ def test_task_panels(numbers):
     X, task = rng.uniform(-3, 3, (40, 2)), np.repeat(["a", "b"], 20)
     y = np.sin(X[:, 0])
     y = y if numbers else np.where(y > 0, "up", "down")
-    model = MultiTaskIVM(RBF(1.0), n_active=10, hyper="fixed").fit(X, y, task=task)
+    task_model = MultiTaskIVMRegressor if numbers else MultiTaskIVMClassifier
+    model = task_model(RBF(1.0), n_active=10, hyper="fixed").fit(X, y, task=task)
     display = TaskDisplay.from_estimator(model, X, y, task)
     frame = pd.DataFrame(X, columns=["east", "north"])
     named = TaskDisplay.from_estimator(clone(model).fit(frame, y, task=task), frame, y[:, None], task)
@@ -296,5 +304,5 @@ def test_virtual_vectors_as_images():
     assert name == model.virtual_.names[model.virtual_.transform[0]]
     assert np.all(VirtualVectorDisplay.from_estimator(model, only_virtual=True).virtual)
     rows = VirtualVectorClassifier(machine, transforms=np.negative).fit(X, y)
-    with pytest.raises(ValueError, match="no images"):
+    with pytest.raises(ValueError, match="expected a model of images"):
         VirtualVectorDisplay.from_estimator(rows)

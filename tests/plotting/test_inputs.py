@@ -1,15 +1,15 @@
-"""What pictures are given: features by place or name, data frames with text, missing numbers."""
+"""What pictures are given: features by index or name, data frames with text, missing numbers."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from gpclass import GPClassifier, GPRegressor, MultiTaskIVM
+from gpclass import GPClassifier, GPRegressor, MultiTaskIVMRegressor
 from gpclass.kernels import RBF
 from gpclass.plotting import LatentDisplay, ProbabilityMapDisplay, TaskDisplay
-from gpclass.plotting._canvas import moved_apart, shortened
-from gpclass.plotting._inputs import Inputs
+from gpclass.plotting._canvas import shortened, spread_out
+from gpclass.plotting._inputs import PlotInputs
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -74,20 +74,20 @@ def test_missing_values_change_nothing_but_themselves(table):
     np.testing.assert_allclose(display.grid[1][[0, -1]], [known.min() - 0.06 * width, known.max() + 0.06 * width])
     assert np.isnan(display.rows[3, 1])
     numbers = pd.DataFrame({"a": [1.0, np.nan, 3.0], "b": pd.array([1, None, 5], dtype="Int64")})
-    np.testing.assert_array_equal(Inputs(numbers).numbers, [[1, 1], [np.nan, np.nan], [3, 5]])
+    np.testing.assert_array_equal(PlotInputs(numbers).values, [[1, 1], [np.nan, np.nan], [3, 5]])
 
 
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        (("age", "town"), "expected a column of numbers, got 'town', which holds categories"),
-        (("age", 1), "expected a column of numbers, got 'town', which holds categories"),
+        (("age", "town"), "expected a numeric column, got 'town', which holds categories"),
+        (("age", 1), "expected a numeric column, got 'town', which holds categories"),
         (("age", "weight"), r"the name of one of \['age', 'town', 'height', 'visits'\], got 'weight'"),
-        (("age", 4), "expected the place of one of 4 columns or the name .*, got 4"),
-        (("age", 1.0), "expected the place of one of 4 columns or the name .*, got 1.0"),
-        (("age", 0), r"expected two different features, by place or name, got \('age', 0\)"),
-        (("age",), r"expected two different features, by place or name, got \('age',\)"),
-        ("age", "expected two different features, by place or name, got 'age'"),
+        (("age", 4), "expected the index of one of 4 columns or the name .*, got 4"),
+        (("age", 1.0), "expected the index of one of 4 columns or the name .*, got 1.0"),
+        (("age", 0), r"expected two different features, by index or name, got \('age', 0\)"),
+        (("age",), r"expected two different features, by index or name, got \('age',\)"),
+        ("age", "expected two different features, by index or name, got 'age'"),
     ],
 )
 def test_features_that_cannot_be(table, features, message):
@@ -97,14 +97,14 @@ def test_features_that_cannot_be(table, features, message):
 
 
 def test_rows_that_cannot_be():
-    with pytest.raises(ValueError, match="expected the place of one of 2 columns, got 'age'"):
-        Inputs(np.zeros((3, 2))).place("age")
-    with pytest.raises(ValueError, match="expected numbers, or a data frame for columns of categories, got list"):
-        Inputs([["a", 1.0], ["b", 2.0]])
-    with pytest.raises(ValueError, match=r"expected columns with different names, got \['a', 'a'\]"):
-        Inputs(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))
+    with pytest.raises(ValueError, match="expected the index of one of 2 columns, got 'age'"):
+        PlotInputs(np.zeros((3, 2))).index("age")
+    with pytest.raises(ValueError, match="expected numbers, or a data frame for categorical columns, got list"):
+        PlotInputs([["a", 1.0], ["b", 2.0]])
+    with pytest.raises(ValueError, match="expected columns with different names, got 'a' more than once"):
+        PlotInputs(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))
     with pytest.raises(ValueError, match="expected numbers in column 'x2', got none"):
-        Inputs([[1.0, np.nan], [2.0, np.nan]]).place(1)
+        PlotInputs([[1.0, np.nan], [2.0, np.nan]]).index(1)
 
 
 def test_a_constant_column_has_some_width():
@@ -142,7 +142,7 @@ def test_tasks_of_a_frame_with_text():
         }
     )
     task, y = np.repeat([0, 1], 20), np.sin(frame["x"]).to_numpy()
-    model = MultiTaskIVM(n_active=15, hyper="fixed").fit(frame, y, task=task)
+    model = MultiTaskIVMRegressor(n_active=15, hyper="fixed").fit(frame, y, task=task)
     display = TaskDisplay.from_estimator(model, frame, y, task, feature="x")
     along, mean, sd = display.panels[1]["curve"]
     expected = model.predict(pd.DataFrame({"kind": "a", "x": along}), task=1, return_std=True)
@@ -152,11 +152,11 @@ def test_tasks_of_a_frame_with_text():
 
 
 def test_names_are_moved_apart_no_further_than_need_be():
-    np.testing.assert_allclose(moved_apart(np.array([0.0, 5.0, 9.0]), 1.0, 0.0, 10.0), [0, 5, 9])
-    max_step = moved_apart(np.array([5.0, 5.1, 5.2, 9.9]), 1.0, 0.0, 10.0)
-    assert np.diff(max_step).min() >= 1.0 - 1e-12
-    np.testing.assert_allclose(max_step[:3].mean(), 5.1)
-    np.testing.assert_allclose(moved_apart(np.full(5, 9.0), 4.0, 0.0, 10.0), [0, 2.5, 5, 7.5, 10])
+    np.testing.assert_allclose(spread_out(np.array([0.0, 5.0, 9.0]), 1.0, 0.0, 10.0), [0, 5, 9])
+    moved = spread_out(np.array([5.0, 5.1, 5.2, 9.9]), 1.0, 0.0, 10.0)
+    assert np.diff(moved).min() >= 1.0 - 1e-12
+    np.testing.assert_allclose(moved[:3].mean(), 5.1)
+    np.testing.assert_allclose(spread_out(np.full(5, 9.0), 4.0, 0.0, 10.0), [0, 2.5, 5, 7.5, 10])
 
 
 def test_long_names_keep_their_ends():

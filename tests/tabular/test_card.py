@@ -26,11 +26,11 @@ def test_the_page_is_one_file_with_everything_on_it(page, model):
     assert "https://" not in text
     assert "<script" not in text
     for title in (
-        "How good it is",
-        "Confusions",
+        "<h2>Scores",
+        "Confusion matrix",
         "The data",
-        "What it goes by",
-        "A map of the probabilities",
+        "<h2>Influence of the columns",
+        "Map of the probabilities",
         "Most informative rows",
         "Most surprising rows",
         "Settings and versions",
@@ -46,12 +46,12 @@ def test_the_page_is_one_file_with_everything_on_it(page, model):
 def test_the_page_in_a_browser(browser, page, width, scheme):
     window = opened(browser, page, width, scheme)
     assert window.evaluate("document.images.length") == 3
-    diagonal = window.locator("[aria-label=Confusions] .count").count()
+    diagonal = window.locator("[aria-label='Confusion matrix'] .count").count()
     assert diagonal >= 2
     window.close()
 
 
-def test_names_are_not_html():
+def test_names_are_not_html(fixed_parameters):
     frame = flowers(40).rename(columns={"size": "<b>size</b>", "species": "<i>species"})
     text = card(TableModel("<i>species").fit(frame), "<u>name")
     assert "<b>size" not in text
@@ -60,8 +60,8 @@ def test_names_are_not_html():
     assert "&lt;b&gt;size" in text
 
 
-def test_names_are_no_formulas_and_may_be_long_and_alike():
-    start = "a name that is longer than the picture has workspace for, "
+def test_names_are_no_formulas_and_may_be_long_and_alike(fixed_parameters):
+    start = "a name that is longer than the picture has room for, "
     frame = flowers(40).rename(columns={"size": f"{start}one", "weight": f"{start}two", "colour": "cost $a_{$"})
     frame["species"] = np.where(frame["species"] == "rose", "$\\foo$", "b")
     assert "data:image/png" in card(TableModel("species").fit(frame))
@@ -73,7 +73,7 @@ def test_rows_can_be_left_out(model):
     assert "plant 1" not in page
 
 
-def test_few_labels_among_many_rows(monkeypatch):
+def test_few_labels_among_many_rows(monkeypatch, fixed_parameters):
     monkeypatch.setattr(model_module, "KEPT_ROWS", 20)
     frame = flowers(150).drop(columns=["weight", "colour"])
     frame.loc[frame.index % 19 != 4, "species"] = None
@@ -81,22 +81,18 @@ def test_few_labels_among_many_rows(monkeypatch):
     assert "142 rows without label" in page
 
 
-def test_cards_of_other_kinds():
-    frame = flowers(40)
-    assert "variance explained" in card(TableModel("size", regress=True).fit(frame))
-    grades = np.array(["low", "mid", "high"])[np.digitize(frame["size"], [4, 6])]
-    ordered = card(TableModel("grade", order=["low", "mid", "high"]).fit(frame.assign(grade=grades)))
-    assert ordered.count("data:image/png") == 4
-    views = card(TableModel("species", views={"a": ["size"], "b": ["colour"]}).fit(frame.drop(columns="weight")))
-    assert "GaussianTerms of the sources" in views
-    few = frame.copy()
+def test_cards_of_other_kinds(regression_model, ordinal_model, views_model, fixed_parameters):
+    assert "variance explained" in card(regression_model)
+    assert card(ordinal_model).count("data:image/png") == 4
+    assert "Weights of the views" in card(views_model)
+    few = flowers(40).drop(columns=["colour", "weight"])
     few.loc[::2, "species"] = None
-    assert "few of them known" in card(TableModel("species", unlabelled="").fit(few.drop(columns=["colour", "weight"])))
+    assert "few labels known" in card(TableModel("species", unlabelled="").fit(few))
     words = pd.DataFrame({"a": ["x", "y"] * 10, "b": (["u"] * 7 + ["v"] * 3) * 2, "t": ["p", "q"] * 9 + ["q", "p"]})
-    assert "A map" not in card(TableModel("t").fit(words))
+    assert "Map of" not in card(TableModel("t").fit(words))
 
 
-def test_ids_and_labels_are_shown_in_full():
+def test_ids_and_labels_are_shown_in_full(fixed_parameters):
     frame = flowers(40).assign(plant=[20230100012 + 7 * i for i in range(40)])
     frame["species"] = np.where(frame["species"] == "rose", 123456789012, 123456789013)
     page = card(TableModel("species").fit(frame.rename(columns={"plant": "plant_id"})))
@@ -105,7 +101,7 @@ def test_ids_and_labels_are_shown_in_full():
     assert "<td>123456789013" in page
 
 
-def test_settings_are_shown_though_they_are_zero_or_arrays():
+def test_settings_are_shown_though_they_are_zero_or_arrays(fixed_parameters):
     frame = flowers(60)[["size", "species"]]
     frame["species"] = np.where(frame["species"] == "rose", 1, 2)
     frame.loc[::3, "species"] = 0
@@ -116,23 +112,23 @@ def test_settings_are_shown_though_they_are_zero_or_arrays():
 
 
 @pytest.mark.parametrize("kind", ["labels", "one column", "numbers", "ordered"])
-def test_pictures_show_no_rows_where_none_are_wanted(kind, monkeypatch):
-    frame, drawn = flowers(40), []
+def test_figures_show_no_rows_where_none_are_wanted(
+    kind, frame, model, regression_model, ordinal_model, fixed_parameters, monkeypatch
+):
+    drawn = []
     picture = card_module.pages.picture
 
-    def kept(draw, description, *what):
-        figure = Figure()
-        draw(figure, *what)
-        drawn.extend(figure.axes)
+    def kept(draw, description, *arguments, **_):
+        drawn.append(Figure().subplots())
+        draw(drawn[-1], *arguments)
         return picture(b"", description)
 
-    monkeypatch.setattr(card_module, "_picture", kept)
-    frame["grade"] = np.array(["low", "mid", "high"])[np.digitize(frame["size"], [4, 6])]
+    monkeypatch.setattr(card_module, "_figure", kept)
     model = {
-        "labels": lambda: TableModel("species", drop=["grade"]).fit(frame),
-        "one column": lambda: TableModel("species", drop=["grade", "weight"]).fit(frame),
-        "numbers": lambda: TableModel("size", regress=True).fit(frame),
-        "ordered": lambda: TableModel("grade", order=["low", "mid", "high"]).fit(frame),
+        "labels": lambda: model,
+        "one column": lambda: TableModel("species", drop=["weight"]).fit(frame),
+        "numbers": lambda: regression_model,
+        "ordered": lambda: ordinal_model,
     }[kind]()
 
     def points():

@@ -77,11 +77,11 @@ def test_later_tables_are_held_to_the_first(frame):
         schema.frame(from_frame(frame[["plant", "weight"]]))
     with pytest.raises(TableError, match="row 1, column 'size': expected a number, got 'big'"):
         schema.frame(from_frame(frame.assign(size="big")))
-    strange = frame.assign(colour="green")
-    strange.loc[4, "size"] = np.nan
-    _, notes = schema.frame(from_frame(strange))
-    assert any("'green' was not there in training" in note for note in notes)
-    assert any("'size': a gap, filled by" in note for note in notes)
+    unknown = frame.assign(colour="green")
+    unknown.loc[4, "size"] = np.nan
+    _, notes = schema.frame(from_frame(unknown))
+    assert any("'green' was not in the training table" in note for note in notes)
+    assert any("'size': a missing value, replaced by" in note for note in notes)
 
 
 def test_visits_of_patients_are_not_learned_by_heart():
@@ -102,11 +102,11 @@ def test_numbers_with_more_to_them_are_doubted(values):
 
 
 @pytest.mark.parametrize("dash", ["-", "--"])
-def test_a_dash_is_a_gap_among_numbers_and_a_value_among_text(dash):
+def test_a_dash_is_missing_among_numbers_and_a_value_among_text(dash):
     column = kind(["1", dash, "2.5", None, "4"])
-    assert (column.kind, column.gaps, column.low) == ("number", 2, 1.0)
+    assert (column.kind, column.n_missing, column.low) == ("number", 2, 1.0)
     column = kind(["+", dash, "+", None, dash, dash])
-    assert (column.kind, column.gaps, column.counts) == ("category", 1, ((dash, 3), ("+", 2)))
+    assert (column.kind, column.n_missing, column.counts) == ("category", 1, ((dash, 3), ("+", 2)))
     assert kind(["1", dash, "2", "1"], category=["x"]).counts == (("1", 2), (dash, 1), ("2", 1))
     assert kind([dash, dash, None]).why == "empty"
     with pytest.raises(TableError, match="row 4, column 'x': expected a number, as in 2 of 3 rows, got 'five'"):

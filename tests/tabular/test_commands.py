@@ -50,7 +50,7 @@ def test_from_a_table_to_predictions(table_file, frame, tmp_path):
     assert {row["far"] for row in rows} == {"no"}
 
 
-def test_json_is_all_there_is_on_standard_output(table_file, model_file, tmp_path):
+def test_json_is_all_there_is_on_standard_output(table_file, model_file, tmp_path, two_candidates):
     fitted = json.loads(run("fit", table_file, "--target", "species", "--json").stdout)
     assert fitted["classes"] == ["daisy", "rose"]
     assert 0 <= fitted["scores"]["error"] < 0.3
@@ -58,16 +58,16 @@ def test_json_is_all_there_is_on_standard_output(table_file, model_file, tmp_pat
     assert json.loads(run("evaluate", model_file, table_file, "--json").stdout)["scores"]["rows"] == 60
     assert len(json.loads(run("explain", model_file, "--json").stdout)["columns"]) == 3
     assert len(json.loads(run("predict", model_file, table_file, "--json").stdout)["predictions"]["prediction"]) == 60
-    told = json.loads(run("predict", model_file, table_file, "--json", "--out", tmp_path / "p.csv").stdout)
-    assert told == {"rows": 60, "far": 0, "out": str(tmp_path / "p.csv"), "notes": []}
+    written = json.loads(run("predict", model_file, table_file, "--json", "--out", tmp_path / "p.csv").stdout)
+    assert written == {"rows": 60, "far": 0, "out": str(tmp_path / "p.csv"), "notes": []}
     page = tmp_path / "c.html"
     assert json.loads(run("card", model_file, "--json", "--out", page).stdout) == {"out": str(page)}
     assert "<h1>" in page.read_text()
     compared = json.loads(run("compare", table_file, "--target", "species", "--folds", 2, "--json").stdout)
-    assert len(compared["scores"]) == 6
+    assert len(compared["scores"]) == 2
 
 
-def test_what_people_see(model_file, table_file, tmp_path):
+def test_readable_output(model_file, table_file, tmp_path, two_candidates):
     assert "label \\ predicted" in run("evaluate", model_file, table_file).stdout
     explained = run("explain", model_file).stdout
     assert explained.index("size") < explained.index("weight")
@@ -77,10 +77,10 @@ def test_what_people_see(model_file, table_file, tmp_path):
     assert "± standard errors" in run("compare", table_file, "--target", "species", "--folds", 2).stdout
 
 
-def test_other_tasks_from_the_command_line(table_file, tmp_path):
+def test_other_tasks_from_the_command_line(table_file, tmp_path, fixed_parameters):
     assert run("fit", table_file, "-t", "size", "--regress", "--save", tmp_path / "n.gpclass").exit_code == 0
     printed = run("predict", tmp_path / "n.gpclass", table_file)
-    assert printed.stdout.startswith("line,plant,prediction,sd,sd_removable,sd_lasting")
+    assert printed.stdout.startswith("line,plant,prediction,sd,sd_epistemic,sd_aleatoric")
     spec = tmp_path / "views.toml"
     spec.write_text("[views]\nform = ['size', 'weight']\nlooks = 'colour'\n")
     viewed = run("fit", table_file, "-t", "species", "--views", spec, "--json")
@@ -89,7 +89,7 @@ def test_other_tasks_from_the_command_line(table_file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said", "code"),
+    ("words", "message", "code"),
     [
         (["fit", "{table}", "-t", "specie"], "expected a column named 'specie'", 1),
         (["fit", "{table}", "-t", "size"], "--regress", 1),
@@ -97,7 +97,7 @@ def test_other_tasks_from_the_command_line(table_file, tmp_path):
         (["fit", "{table}", "-t", "species", "--save", "{folder}"], "is a folder", 2),
         (["fit", "{table}", "-t", "species", "--save", "{folder}/a/b/c"], "is not there", 2),
         (["fit", "{table}", "-t", "species", "--ordinal", "rose"], "at least two labels", 2),
-        (["fit", "{table}", "-t", "species", "--views", "{table}"], "no TOML", 1),
+        (["fit", "{table}", "-t", "species", "--views", "{table}"], "not TOML", 1),
         (["fit", "{table}", "-t", "species", "--views", "{folder}/nothing.toml"], "nothing.toml", 1),
         (["fit", "{table}", "-t", "species", "--engine", "magic"], "an engine among", 1),
         (["fit", "{table}", "-t", "species", "--drop", "leaf"], "'leaf'", 1),
@@ -108,24 +108,24 @@ def test_other_tasks_from_the_command_line(table_file, tmp_path):
         (["fit", "{table}", "-t", "species", "--save", "{table}"], "which is read", 2),
         (["predict", "{model}", "{table}", "--out", "{table}"], "which is read", 2),
         (["card", "{model}", "--out", "{model}"], "which is read", 2),
-        (["evaluate", "{plain}", "{table}"], "'gpclass fit' made .* got a GPClassifier", 1),
+        (["evaluate", "{plain}", "{table}"], "saved by 'gpclass fit' .* got a GPClassifier", 1),
         (["card", "{table}"], "no model that gpclass saved", 1),
         (["compare", "{table}", "-t", "species", "--folds", "59"], "expected at least 59 rows", 1),
     ],
 )
-def test_what_goes_wrong_is_one_line(table_file, model_file, tmp_path, words, said, code):
+def test_errors_are_one_line(table_file, model_file, tmp_path, words, message, code):
     from sklearn.datasets import load_iris
 
     X, y = load_iris(return_X_y=True)
     plain = tmp_path / "plain.gpclass"
     if "{plain}" in words:
-        gpclass.save(gpclass.GPClassifier(hyper="fixed").fit(X, y), plain)
+        gpclass.save(gpclass.GPClassifier(hyper="fixed").fit(X[::5], y[::5]), plain)
     places = {"table": table_file, "model": model_file, "folder": tmp_path, "plain": plain}
     line = one_line(run(*[word.format(**places) for word in words]), code)
-    assert re.search(said, line), line
+    assert re.search(message, line), line
 
 
-def test_ids_do_not_take_the_names_of_predictions(frame, tmp_path):
+def test_ids_do_not_take_the_names_of_predictions(frame, tmp_path, fixed_parameters):
     odd = frame.rename(columns={"plant": "prediction"}).assign(line=[f"line {i}" for i in range(60)])
     odd.to_csv(tmp_path / "odd.csv", index=False)
     assert run("fit", tmp_path / "odd.csv", "-t", "species", "-s", tmp_path / "m.gpclass").exit_code == 0
@@ -157,11 +157,11 @@ def test_a_stopped_fit_writes_nothing(table_file, tmp_path, monkeypatch):
     assert not (tmp_path / "m").exists()
 
 
-def test_what_nobody_thought_of_is_one_line_too(table_file, monkeypatch):
-    def lapse_rate(*_, **__):
+def test_unexpected_errors_are_one_line_too(table_file, monkeypatch):
+    def fail(*_, **__):
         raise ZeroDivisionError("two\nlines")
 
-    monkeypatch.setattr("gpclass.tabular.TableModel.fit", lapse_rate)
+    monkeypatch.setattr("gpclass.tabular.TableModel.fit", fail)
     assert "ZeroDivisionError: two" in one_line(run("fit", table_file, "-t", "species"))
     monkeypatch.setenv("GPCLASS_TRACEBACK", "1")
     assert isinstance(run("fit", table_file, "-t", "species").exception, ZeroDivisionError)
@@ -173,7 +173,7 @@ def test_version_and_no_command():
 
 
 def test_as_a_process_of_its_own(model_file, table_file):
-    words = [sys.executable, "-m", "gpclass", "predict", str(model_file), str(table_file)]
-    ran = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    words = [sys.executable, "-m", "gpclass.cli", "predict", str(model_file), str(table_file)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True)
     assert len(ran.stdout.splitlines()) == 61
     assert ran.stderr == ""

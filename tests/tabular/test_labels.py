@@ -1,4 +1,4 @@
-"""Labels that are numbers count by their value, whatever they are written like; words for gaps may be labels."""
+"""Labels that are numbers count by their value, whatever they are written like; text such as "NA" may be a label."""
 
 import numpy as np
 import pandas as pd
@@ -6,6 +6,11 @@ import pytest
 
 from gpclass.tabular import TableError, TableModel, compare_on_table, from_frame, read_table
 from tests.tabular.test_commands import run
+
+
+@pytest.fixture(autouse=True)
+def quick(fixed_parameters, two_candidates):
+    pass
 
 
 def labelled(frame, low, high):
@@ -67,20 +72,20 @@ def test_whole_numbers_that_no_64_bits_hold_are_text(frame, tmp_path):
             assert model.evaluate(own)[0]["error"] < 0.1
 
 
-def test_a_word_for_a_gap_is_named_where_it_costs_rows(frame, tmp_path):
+def test_text_for_a_missing_value_is_reported_where_it_costs_rows(frame, tmp_path):
     table = labelled(frame, "Cl", "K")
     table.loc[:13, "y"] = "Na"
     table.loc[14, "y"] = ""
     model = TableModel("y").fit(as_csv(table, tmp_path / "t.csv"))
     path = tmp_path / "t.csv"
     assert model.labels == ["Cl", "K"]
-    assert f"{path}: 14 rows have 'Na' as 'y', which stands for a gap, left out" in model.notes_
+    assert f"{path}: 14 rows have 'Na' as 'y', which stands for a missing value, left out" in model.notes_
     assert f"{path}: 1 row has no 'y', left out" in model.notes_
     assert any("14 rows have 'Na' as 'y'" in note for note in model.evaluate(read_table(path))[2])
     assert any("14 rows have 'Na' as 'y'" in note for note in compare_on_table(read_table(path), "y", folds=2)[1])
-    said = run("fit", path, "-t", "y").stderr
-    assert "note: " in said
-    assert "14 rows have 'Na' as 'y'" in said
+    notes = run("fit", path, "-t", "y").stderr
+    assert "note: " in notes
+    assert "14 rows have 'Na' as 'y'" in notes
 
 
 def test_strings_of_a_data_frame_are_labels_whatever_they_say(frame, tmp_path):
@@ -94,7 +99,7 @@ def test_strings_of_a_data_frame_are_labels_whatever_they_say(frame, tmp_path):
     # What was learned as a label is one in a file too.
     assert model.evaluate(as_csv(table, tmp_path / "t.csv"))[0]["rows"] == 55
     assert TableModel("y", unlabelled="?").fit(table.assign(y=["?"] * 20 + ["a", "b"] * 20)).labels == ["a", "b"]
-    # Among numbers such a word is a gap, as a dash is.
+    # Among numbers such text is a missing value, like a dash.
     table["y"] = ["NA"] * 10 + ["0", "1"] * 25
     assert TableModel("y").fit(table).labels == ["0", "1"]
     assert TableModel("y", regress=True).fit(table).about_["rows"] == 50
@@ -113,7 +118,7 @@ def test_evaluation_goes_by_the_weights_of_the_table(frame):
     for name in ("error", "log_loss", "calibration_error", "guess_error"):
         assert scores[name] == pytest.approx(copied[0][name])
     assert len(predicted["labels"]) == scores["rows"] == 59
-    assert "rows count as often as column 'times' says" in notes
+    assert "rows are weighted by column 'times'" in notes
     assert "the table has no column 'times' of weights: every row counts once" in copied[2]
     with pytest.raises(TableError, match="expected a weight above zero in column 'times', got none"):
         model.evaluate(table.assign(times=0))

@@ -1,7 +1,5 @@
 """The command ``gpclass``, also ``python -m gpclass.cli``."""
 
-from __future__ import annotations
-
 
 def main() -> None:
     try:

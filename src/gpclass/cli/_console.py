@@ -1,9 +1,7 @@
-"""What the commands share: where they speak, and how they end.
+"""Output and error handling shared by the commands.
 
-Whatever takes long to import is imported by the command that needs it.
+Modules that take long to import are imported by the command that needs them.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -20,33 +18,33 @@ from rich.text import Text
 from ..io.json_values import plain
 
 
-class _Speaker(Console):
-    """A console that falls silent when its reader leaves: a fit goes on, and its model is saved."""
+class _Console(Console):
+    """A console that stays quiet after a broken pipe: the fit continues, and its model is saved."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        _let_go(self.file)
+        _redirect_to_null(self.file)
 
 
-out = _Speaker()
-err = _Speaker(stderr=True)
+out = _Console()
+err = _Console(stderr=True)
 
 
-def _let_go(stream: IO[str]) -> None:
-    """What is still to be written goes nowhere, so that Python does not fail with it at the end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+def _redirect_to_null(stream: IO[str]) -> None:
+    """Discard buffered output, so that Python does not fail when it flushes at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
-def take_any_sign() -> None:
-    """Standard output that holds few letters shows another for those it does not: a name is no reason to fail."""
+def replace_unencodable() -> None:
+    """Let standard output replace characters that its encoding does not have."""
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
 
 
-def put(text: str) -> None:
-    """Text for other programs on standard output, as it is or not at all; that no one reads it is no mistake."""
+def write_stdout(text: str) -> None:
+    """Write text for other programs unchanged, or fail; a closed pipe is not an error."""
     if sys.stdout is None:
         return
     try:
@@ -55,46 +53,46 @@ def put(text: str) -> None:
         sys.stdout.flush()
     except UnicodeEncodeError as error:
         raise fail(
-            f"expected a standard output that holds {text[error.start]!r}, and its encoding is {error.encoding}; "
+            f"expected a standard output that can encode {text[error.start]!r}, and its encoding is {error.encoding}; "
             "--out writes a file in UTF-8"
         ) from None
     except BrokenPipeError:
-        _let_go(sys.stdout)
+        _redirect_to_null(sys.stdout)
     except OSError as error:
-        _let_go(sys.stdout)
+        _redirect_to_null(sys.stdout)
         raise fail(f"standard output: {error.strerror}") from None
 
 
 def fail(message: str, code: int = 1) -> typer.Exit:
-    """One line on standard error, and the exit to raise."""
+    """Print one line on standard error; returns the exit to raise."""
     err.print(Text(f"gpclass: {message}"), soft_wrap=True)
     return typer.Exit(code)
 
 
-def say(text: str, style: str = "") -> None:
-    """A line for people, never broken or coloured by what is in it."""
+def print_line(text: str, style: str = "") -> None:
+    """Print a line without wrapping, markup or highlighting."""
     out.print(Text(text, style=style), soft_wrap=True)
 
 
 def count(number: int, thing: str) -> str:
-    """How many of a thing there are."""
+    """A number and a noun, plural unless it is 1."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
-def tell(notes: Iterable[str]) -> None:
-    """What a reader should know, on standard error: scripts read the other."""
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes on standard error; scripts read standard output."""
     for note in notes:
         err.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
 
 
-def as_json(content: Any) -> None:
-    """For scripts: one JSON object on standard output; what is no finite number is null there."""
-    put(json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
+def print_json(content: Any) -> None:
+    """Print one JSON object; numbers that are not finite become null."""
+    write_stdout(json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Whatever goes wrong within is told in one line; GPCLASS_TRACEBACK=1 shows where it came from."""
+    """Report errors in one line; GPCLASS_TRACEBACK=1 shows the traceback."""
     if os.environ.get("GPCLASS_TRACEBACK"):
         yield
         return
@@ -110,7 +108,7 @@ def one_line_errors() -> Iterator[None]:
         raise fail(f"{error.filename or 'a file'}: {error.strerror or error}") from None
     except Exception as error:
         reason = f"{type(error).__name__}: {_first_line(error)}"
-        raise fail(f"this should not have happened ({reason}); GPCLASS_TRACEBACK=1 shows more") from None
+        raise fail(f"unexpected error ({reason}); GPCLASS_TRACEBACK=1 shows more") from None
 
 
 def _first_line(error: BaseException) -> str:

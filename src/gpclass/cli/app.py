@@ -1,16 +1,13 @@
 """The command ``gpclass``."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
 
 from . import models, papers
-from ._console import take_any_sign
+from ._console import one_line_errors, replace_unencodable
 
 app = typer.Typer(
-    help="Gaussian-process classification of tables, with probabilities you can trust.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -36,12 +33,12 @@ def _commands(
     ] = False,
 ) -> None:
     """Gaussian-process classification of tables, with probabilities you can trust."""
-    take_any_sign()
+    replace_unencodable()
 
 
-for _panel, _those in (
+for _panel, _functions in (
     ("Your tables", (models.fit, models.predict, models.evaluate, models.explain, models.card, models.compare)),
     ("The papers", (papers.reproduce, papers.report)),
 ):
-    for _command in _those:
-        app.command(rich_help_panel=_panel)(_command)
+    for _command in _functions:
+        app.command(rich_help_panel=_panel)(one_line_errors()(_command))

@@ -1,79 +1,54 @@
-"""Commands for people with a table."""
+"""Commands for models of tables."""
 
 from __future__ import annotations
 
-import csv
 import shlex
 import tempfile
-from collections.abc import Mapping, Sequence
-from io import BytesIO, StringIO
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Column
-from rich.table import Table as Grid
-from rich.text import Text
 
-from ._bar import FitStatus, StepsStatus
-from ._console import as_json, count, fail, one_line_errors, out, put, say, tell
+from . import _tables as tables
+from ._console import count, fail, print_json, print_line, print_notes, write_stdout
+from ._progress import FitStatus, StepsStatus
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..tabular import TableModel
 
-TableFile = Annotated[
-    Path, typer.Argument(help="A CSV, TSV or Parquet file, names of columns first.", show_default=False)
-]
-ModelFile = Annotated[Path, typer.Argument(help="What 'gpclass fit --save' wrote.", show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON on standard output, for scripts.")]
-Encoding = Annotated[
-    str | None, typer.Option(help="Of a text file, if it is not UTF-8: cp1252, latin-1, ...", show_default=False)
-]
-Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)]
-Drop = Annotated[
-    list[str] | None, typer.Option(help="A column to leave out; once for each of several.", show_default=False)
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(help="A column to use although it looks like names of rows; once for each.", show_default=False),
-]
-Category = Annotated[
-    list[str] | None,
-    typer.Option(help="A column whose numbers are codes of categories; once for each.", show_default=False),
-]
+
+def _option(help: str, *names: str, **settings: Any) -> Any:
+    return typer.Option(*names, help=help, show_default=False, **settings)
+
+
+def _argument(help: str) -> Any:
+    return typer.Argument(help=help, show_default=False)
+
+
+TableFile = Annotated[Path, _argument("A CSV, TSV or Parquet file with column names.")]
+ModelFile = Annotated[Path, _argument("A model saved by 'gpclass fit --save'.")]
+AsJson = Annotated[bool, _option("Write JSON on standard output, for scripts.", "--json")]
+Encoding = Annotated[str | None, _option("Of a text file, if it is not UTF-8: cp1252, latin-1, ...")]
+Target = Annotated[str, _option("The column to predict.", "--target", "-t")]
+Drop = Annotated[list[str] | None, _option("A column to leave out; may be repeated.")]
+Keep = Annotated[list[str] | None, _option("A column to use although it looks like an id; may be repeated.")]
+Category = Annotated[list[str] | None, _option("A column whose numbers are categories; may be repeated.")]
 
 
 def fit(
     data: TableFile,
     target: Target,
-    save: Annotated[Path | None, typer.Option("--save", "-s", help="Where the model goes.", show_default=False)] = None,
-    ordinal: Annotated[
-        str | None,
-        typer.Option(help="Labels with an order, from lowest to highest: low,mid,high.", show_default=False),
-    ] = None,
-    regress: Annotated[bool, typer.Option("--regress", help="Predict a number instead of a label.")] = False,
+    save: Annotated[Path | None, _option("The file to save the model to.", "--save", "-s")] = None,
+    ordinal: Annotated[str | None, _option("Ordered labels, from lowest to highest: low,mid,high.")] = None,
+    regress: Annotated[bool, _option("Predict a number instead of a label.", "--regress")] = False,
     unlabelled: Annotated[
-        str | None,
-        typer.Option(
-            help="What the target of rows without label holds; empty cells count too, '' is for them alone.",
-            show_default=False,
-        ),
+        str | None, _option("Target of rows without label; empty cells are unlabelled too, '' is for them alone.")
     ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            help="A column that says how often each row counts; for labels without order.", show_default=False
-        ),
-    ] = None,
+    weights: Annotated[str | None, _option("A column of sample weights; for unordered classes.")] = None,
     views: Annotated[
         Path | None,
-        typer.Option(
-            help="A TOML file with the columns of each source, shape = \\['fou_*', 'mor_*']; weights are learned.",
-            show_default=False,
-        ),
+        _option("A TOML file with the columns of each source, shape = \\['fou_*', 'mor_*']; weights are learned."),
     ] = None,
     drop: Drop = None,
     keep: Keep = None,
@@ -82,161 +57,158 @@ def fit(
     encoding: Encoding = None,
     json: AsJson = False,
 ) -> None:
-    """Fit a model to a table, tell how well it predicts, and save it.
+    """Fit a model to a table, print its scores, and save it.
 
-    Columns may hold numbers or text, and gaps. Columns that only name rows are left out. Scores come from leaving each
-    row out in turn, or from rows held out, so they tell of new rows.
+    Columns may hold numbers, text and missing values. Columns that only identify rows are left out. Scores come from
+    leave-one-out or held-out predictions, so they estimate the performance on new rows.
     """
-    with one_line_errors():
-        _check_place(save, data, views)
-        from ..tabular import read_table
+    _check_output(save, data, views)
+    from ..tabular import read_table
 
-        table = read_table(data, encoding)
-        table.column(target)  # known before all that a fit needs is imported
-        if not json:
-            say(f"{data}: {count(len(table), 'row')}, {count(len(table.columns), 'column')}")
-        from .. import save as save_model
-        from ..tabular import TableModel
+    table = read_table(data, encoding)
+    table.column(target)  # a wrong name fails before the slow imports
+    if not json:
+        print_line(f"{data}: {count(len(table), 'row')}, {count(len(table.columns), 'column')}")
+    from .. import save as save_model
+    from ..tabular import TableModel
 
-        model = TableModel(
-            target,
-            order=_order(ordinal),
-            regress=regress,
-            unlabelled=unlabelled,
-            weights=weights,
-            views=None if views is None else _view_columns(views),
-            drop=drop or (),
-            keep=keep or (),
-            category=category or (),
-            engine=engine,
-        ).fit(table, callback=FitStatus())
-        tell(model.notes_)
-        if not json:
-            _show_model(model)
-        written = None
-        try:
-            written = None if save is None else save_model(model, save)
-        finally:  # what was learned is told though it could not be saved
-            if json:
-                as_json(_summary(model) | {"saved": None if written is None else str(written)})
+    model = TableModel(
+        target,
+        order=_order(ordinal),
+        regress=regress,
+        unlabelled=unlabelled,
+        weights=weights,
+        views=None if views is None else _view_columns(views),
+        drop=drop or (),
+        keep=keep or (),
+        category=category or (),
+        engine=engine,
+    ).fit(table, callback=FitStatus())
+    print_notes(model.notes_)
+    if not json:
+        tables.show_model(model)
+    saved = None
+    try:
+        saved = None if save is None else save_model(model, save)
+    finally:  # print the scores even if saving failed
         if json:
-            return
-        if written is None:
-            say("not saved; to keep the model say --save model.gpclass")
-        else:
-            size = written.stat().st_size / 1e6
-            name = shlex.quote(str(written))
-            say(f"saved as {written} ({size:.1f} MB); next: gpclass predict {name} NEW.csv --out predictions.csv")
+            print_json(_summary(model) | {"saved": None if saved is None else str(saved)})
+    if json:
+        return
+    if saved is None:
+        print_line("not saved; --save model.gpclass saves the model")
+    else:
+        size, name = saved.stat().st_size / 1e6, shlex.quote(str(saved))
+        print_line(f"saved as {saved} ({size:.1f} MB); next: gpclass predict {name} NEW.csv --out predictions.csv")
 
 
 def predict(
     model: ModelFile,
     data: TableFile,
-    save: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A CSV file; otherwise standard output.", show_default=False)
-    ] = None,
+    save: Annotated[Path | None, _option("A CSV file; otherwise standard output.", "--out", "-o")] = None,
     encoding: Encoding = None,
     json: AsJson = False,
 ) -> None:
     """Predict the rows of a table.
 
-    For each row: the label, the probability of every class, the entropy of the label in nats, divided into what more
-    data could remove and what would last, the similarity to the most similar training row, and whether it is far from
-    all of them: less similar to any than 99 of 100 training rows are to each other. For numbers: prediction and
-    standard deviation, divided in the same way. A fair coin has an entropy of 0.69 nats.
+    For each row: the label, the probability of every class, the entropy of the label in nats, split into epistemic
+    (reducible by more data) and aleatoric, the similarity to the most similar training row, and whether the row is far
+    from the training rows: less similar to any of them than 99 % of them are to each other. For regression: mean and
+    standard deviation, split in the same way. A fair coin has an entropy of 0.69 nats.
     """
-    with one_line_errors():
-        _check_place(save, data, model)
-        from ..tabular import read_table
+    _check_output(save, data, model)
+    from ..tabular import read_table
 
-        table = read_table(data, encoding)
-        found = _loaded(model)
-        frame, notes = found.frame(table)
-        predictions: dict[str, Any] = found.predictions_of_frame(frame)
-        columns: dict[str, Sequence[Any]] = {table.unit: table.places}
-        for own in found.schema_.columns:
-            if own.kind == "id" and own.name in table.columns:
-                taken = own.name in predictions or own.name == table.unit
-                columns[f"{own.name} (of the table)" if taken else own.name] = table.columns[own.name]
-        tell(notes)
-        if json and save is None:
-            as_json({"predictions": {**columns, **predictions}, "notes": notes})
-            return
-        if save is None:
-            put(_csv({**columns, **_as_cells(predictions)}))
-            return
-        _write_table(save, columns, predictions)
-        far = list(predictions["far"]).count("yes")
-        if json:
-            as_json({"rows": len(table), "far": far, "out": str(save), "notes": notes})
-            return
-        say(f"{count(len(table), 'prediction')} in {save}")
-        if far:
-            say(f"of them far from all training rows (column 'far'): {far}; there the model knows little", "yellow")
+    table = read_table(data, encoding)
+    loaded = _load(model)
+    frame, notes = loaded.frame(table)
+    predictions = loaded.predictions_of_frame(frame)
+    columns: dict[str, Any] = {table.unit: table.positions}
+    for column in loaded.schema_.columns:
+        if column.kind == "id" and column.name in table.columns:
+            taken = column.name in predictions or column.name == table.unit
+            columns[f"{column.name} (of the table)" if taken else column.name] = table.columns[column.name]
+    columns |= predictions
+    print_notes(notes)
+    if save is None and json:
+        print_json({"predictions": columns, "notes": notes})
+        return
+    if save is None:
+        write_stdout(_csv(columns))
+        return
+    import pandas as pd
+
+    from ..io.files import write_whole
+
+    parquet = save.suffix.lower() == ".parquet"
+    write_whole(save, pd.DataFrame(columns).to_parquet() if parquet else _csv(columns))
+    far = list(predictions["far"]).count("yes")
+    if json:
+        print_json({"rows": len(table), "far": far, "out": str(save), "notes": notes})
+        return
+    print_line(f"{count(len(table), 'prediction')} in {save}")
+    if far:
+        print_line(f"rows far from the training rows (column 'far'), with unreliable predictions: {far}", "yellow")
 
 
 def evaluate(model: ModelFile, data: TableFile, encoding: Encoding = None, json: AsJson = False) -> None:
-    """Score a model on rows whose labels are known: error, log loss and calibration, with standard errors."""
-    with one_line_errors():
-        from ..tabular import read_table
+    """Score a model on rows with known labels: error, log loss and calibration, with standard errors."""
+    from ..tabular import read_table
 
-        found = _loaded(model)
-        scores, predicted, notes = found.evaluate(read_table(data, encoding))
-        tell(notes)
-        table = _confusion(found, predicted)
-        if json:
-            as_json({"scores": scores, "confusion": table, "classes": found.labels, "notes": notes})
-            return
-        _show_scores(scores, f"{count(scores['rows'], 'row')} of {data}")
-        if table and len(found.labels) <= 12:
-            _show_confusion(found.labels, table)
+    loaded = _load(model)
+    scores, predicted, notes = loaded.evaluate(read_table(data, encoding))
+    print_notes(notes)
+    from ..tabular.evaluation import confusion
+
+    counts = confusion(**predicted).tolist() if loaded.labels else None
+    if json:
+        print_json({"scores": scores, "confusion": counts, "classes": loaded.labels, "notes": notes})
+        return
+    tables.show_scores(scores, f"{count(scores['rows'], 'row')} of {data}")
+    if counts and len(loaded.labels) <= 12:
+        tables.show_confusion(loaded.labels, counts)
 
 
 def explain(model: ModelFile, json: AsJson = False) -> None:
-    """Tell what a model goes by: the influence and relevance of every column, weights of views, rows that count."""
-    with one_line_errors():
-        from ..tabular import explain as explained
+    """Show the influence and relevance of every column, weights of views, and informative rows."""
+    from ..tabular import explain as explain_model
 
-        found = _loaded(model)
-        told = explained(found)
-        if json:
-            as_json(told)
-            return
-        _show_explanation(found, told)
+    loaded = _load(model)
+    explained = explain_model(loaded)
+    if json:
+        print_json(explained)
+    else:
+        tables.show_explanation(loaded, explained)
 
 
 def card(
     model: ModelFile,
-    save: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="The page; otherwise beside the model, ending in .html.", show_default=False),
-    ] = None,
+    save: Annotated[Path | None, _option("The page; otherwise beside the model, as .html.", "--out", "-o")] = None,
     without_rows: Annotated[
-        bool, typer.Option("--without-rows", help="Show no rows of the table, for a page that others will see.")
+        bool, _option("Show no rows of the table, for a page that others will see.", "--without-rows")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Write a page about a model: data, scores, reliability, confusion, what it goes by, and rows to look at.
+    """Write a page about a model: data, scores, reliability, confusion matrix, influence of columns, rows to inspect.
 
-    One HTML file that needs no network and can be sent by mail. It shows some rows of the table.
+    One self-contained HTML file. It shows some rows of the table.
     """
-    with one_line_errors():
-        path = save or (model.with_suffix(".html") if model.suffix == ".gpclass" else Path(f"{model}.html"))
-        _check_place(path, model)
-        from ..io.files import write_whole
-        from ..tabular.card import card as made
+    path = save or (model.with_suffix(".html") if model.suffix == ".gpclass" else Path(f"{model}.html"))
+    _check_output(path, model)
+    from ..io.files import write_whole
+    from ..tabular.card import card as make_card
 
-        write_whole(path, made(_loaded(model), model.name, rows=not without_rows))
-        if json:
-            as_json({"out": str(path)})
-        else:
-            say(f"wrote {path}")
+    write_whole(path, make_card(_load(model), model.name, rows=not without_rows))
+    if json:
+        print_json({"out": str(path)})
+    else:
+        print_line(f"wrote {path}")
 
 
 def compare(
     data: TableFile,
     target: Target,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the table, each predicted by a model of the others.")] = 5,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     drop: Drop = None,
     keep: Keep = None,
     category: Category = None,
@@ -244,39 +216,19 @@ def compare(
     json: AsJson = False,
 ) -> None:
     """Compare gpclass with logistic regression, random forest, boosting and a support vector machine on your table."""
-    with one_line_errors():
-        from ..tabular import read_table
+    from ..tabular import read_table
 
-        table = read_table(data, encoding)
-        table.column(target)
-        from ..tabular import compare_on_table
+    table = read_table(data, encoding)
+    table.column(target)
+    from ..tabular import compare_on_table
 
-        result, notes = compare_on_table(
-            table,
-            target,
-            folds=folds,
-            drop=drop or (),
-            keep=keep or (),
-            category=category or (),
-            progress=StepsStatus(),
-        )
-        tell(notes)
-        if json:
-            as_json({"scores": [_as_loss(score) for score in result.scores], "folds": folds, "notes": notes})
-            return
-        grid = Grid(Column("model", no_wrap=True), "error %", "log loss", "calibration error %", "seconds", box=None)
-        for column in grid.columns[1:]:
-            column.justify = "right"
-        for score in result.scores:
-            grid.add_row(
-                score.name,
-                f"{100 * score.error:.2f} ± {100 * score.error_spread:.2f}",
-                f"{-score.log_probability:.4f} ± {score.log_probability_spread:.4f}",
-                f"{100 * score.calibration_error:.1f}",
-                f"{score.seconds:.1f}",
-            )
-        out.print(grid)
-        say(f"means over {folds} folds ± standard errors between them, best log loss first")
+    columns: dict[str, Any] = {"drop": drop or (), "keep": keep or (), "category": category or ()}
+    result, notes = compare_on_table(table, target, folds=folds, monitor=StepsStatus(), **columns)
+    print_notes(notes)
+    if json:
+        print_json({"scores": [_as_loss(score) for score in result.scores], "folds": folds, "notes": notes})
+    else:
+        tables.show_comparison(result.scores, folds)
 
 
 def _order(given: str | None) -> list[str] | None:
@@ -296,92 +248,65 @@ def _view_columns(path: Path) -> dict[str, list[str]]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise fail(f"{path} is no TOML ({error}); {example}") from None
+        raise fail(f"{path} is not TOML ({error}); {example}") from None
     given = content.get("views", content)
     if not isinstance(given, Mapping) or not given:
         raise fail(f"{path}: {example}, got none")
     views = {}
     for name, patterns in given.items():
         patterns = [patterns] if isinstance(patterns, str) else patterns
-        if not (isinstance(patterns, list) and patterns and all(isinstance(own, str) for own in patterns)):
+        if not (isinstance(patterns, list) and patterns and all(isinstance(pattern, str) for pattern in patterns)):
             raise fail(f"{path}, view {name!r}: {example}, got {patterns!r}")
         views[name] = patterns
     return views
 
 
-def _check_place(path: Path | None, *inputs: Path | None) -> None:
-    """Better to know now than after minutes that a file cannot be written, or would take the place of what is read."""
+def _check_output(path: Path | None, *inputs: Path | None) -> None:
+    """Fail before a long computation if a file cannot be written, or would overwrite an input."""
     if path is None:
         return
     try:
-        home = path.resolve()
+        target = path.resolve()
         if path.is_dir():
             raise fail(f"expected the name of a file to write, and {path} is a folder", 2)
-        if not home.parent.is_dir():
-            raise fail(f"expected a folder for {path}, and {home.parent} is not there", 2)
-        if any(own is not None and own.resolve() == home for own in inputs):
+        if not target.parent.is_dir():
+            raise fail(f"expected a folder for {path}, and {target.parent} is not there", 2)
+        if any(given is not None and given.resolve() == target for given in inputs):
             raise fail(f"expected another file to write than {path}, which is read", 2)
-        if not path.exists() or path.is_file():  # beside a device or a pipe nothing is written
-            tempfile.TemporaryFile(dir=home.parent).close()
-    except typer.Exit:  # which is a RuntimeError
+        if not path.exists() or path.is_file():  # not beside a device or a pipe
+            tempfile.TemporaryFile(dir=target.parent).close()
+    except typer.Exit:  # a RuntimeError
         raise
     except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError before Python 3.13
         reason = getattr(error, "strerror", None) or "a loop of links"
         raise fail(f"expected a file that can be written, and {path} is none: {reason}", 2) from None
 
 
-def _loaded(path: Path) -> TableModel:
+def _load(path: Path) -> TableModel:
     from .. import load
     from ..tabular import TableModel
 
-    found = load(path)
-    if not isinstance(found, TableModel):
-        raise fail(f"expected a model that 'gpclass fit' made in {path}, got a {type(found).__name__}")
-    return found
+    model = load(path)
+    if not isinstance(model, TableModel):
+        raise fail(f"expected a model saved by 'gpclass fit' in {path}, got a {type(model).__name__}")
+    return model
 
 
-def _as_cells(predictions: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
-    """As text: predicted numbers in full, others with six digits."""
-
-    def cell(name: str, value: Any) -> str:
-        return f"{value:.{12 if name == 'prediction' else 6}g}" if isinstance(value, float) else str(value)
-
-    return {name: [cell(name, value) for value in values.tolist()] for name, values in predictions.items()}
-
-
-def _write_table(path: Path, columns: dict[str, Sequence[Any]], predictions: Mapping[str, np.ndarray]) -> None:
-    """Parquet where the name says so, else CSV."""
-    from ..io.files import write_whole
-
-    if path.suffix.lower() != ".parquet":
-        write_whole(path, _csv({**columns, **_as_cells(predictions)}))
-        return
+def _csv(columns: Mapping[str, Any]) -> str:
+    """Regression predictions have twelve digits, other numbers six."""
     import pandas as pd
 
-    content = BytesIO()
-    pd.DataFrame({**columns, **predictions}).to_parquet(content)
-    write_whole(path, content.getvalue())
+    def cell(name: str, value: Any) -> Any:
+        return f"{value:.{12 if name == 'prediction' else 6}g}" if isinstance(value, float) else value
+
+    texts = {name: [cell(name, value) for value in values] for name, values in columns.items()}
+    return pd.DataFrame(texts).to_csv(index=False, lineterminator="\n")
 
 
 def _as_loss(score: Any) -> dict[str, Any]:
-    """A score by the names that 'evaluate' has for it."""
-    return {
-        "name": score.name,
-        "error": score.error,
-        "error_se": score.error_spread,
-        "log_loss": -score.log_probability,
-        "log_loss_se": score.log_probability_spread,
-        "calibration_error": score.calibration_error,
-        "seconds": score.seconds,
-    }
-
-
-def _csv(columns: dict[str, Sequence[Any]]) -> str:
-    text = StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
+    """A score with the names of 'evaluate'."""
+    names = ("name", "error", "error_se", "log_loss", "log_loss_se", "calibration_error", "seconds")
+    return dict(zip(names, score, strict=True)) | {"log_loss": -score.log_probability}
 
 
 def _summary(model: TableModel) -> dict[str, Any]:
@@ -393,66 +318,9 @@ def _summary(model: TableModel) -> dict[str, Any]:
         "how": model.how_,
         "scores": model.scores_,
         "columns": [
-            {"column": own.name, "kind": own.kind, "gaps": own.gaps, "about": own.summary()}
-            for own in model.schema_.columns
+            {"column": column.name, "kind": column.kind, "missing": column.n_missing, "about": column.summary()}
+            for column in model.schema_.columns
         ],
         "about": model.about_,
         "notes": model.notes_,
     }
-
-
-def _show_model(model: TableModel) -> None:
-    kinds = [own.kind for own in model.schema_.columns]
-    used = f"{count(kinds.count('number'), 'column')} of numbers, {kinds.count('category')} of categories"
-    say(f"{type(model.estimator_).__name__} of {model.target!r} from {used}, {model.about_['seconds']:g} s")
-    if model.labels:
-        say(f"labels: {model.label_counts()}")
-    _show_scores(model.scores_, f"{model.how_}, {count(model.scores_['rows'], 'row')}")
-
-
-def _show_scores(scores: Mapping[str, Any], title: str) -> None:
-    from ..tabular.scoring import in_words
-
-    grid = Grid("", "", "", title=Text(title), title_justify="left", show_header=False, box=None)
-    for name, value, remark in in_words(scores):
-        grid.add_row(name, Text(value, style="bold"), Text(remark, style="dim"))
-    out.print(grid)
-
-
-def _confusion(model: TableModel, predicted: Mapping[str, np.ndarray]) -> list[list[int]] | None:
-    """Rows by their label, columns by the predicted one."""
-    if model.task_ == "numbers":
-        return None
-    from sklearn.metrics import confusion_matrix
-
-    guessed = predicted["proba"].argmax(axis=1)
-    return confusion_matrix(predicted["labels"], guessed, labels=range(len(model.labels))).tolist()
-
-
-def _show_confusion(classes: list[str], table: list[list[int]]) -> None:
-    grid = Grid("label \\ predicted", *[escape(name) for name in classes], box=None)
-    for name, row in zip(classes, table, strict=True):
-        grid.add_row(Text(name), *[str(count) if count else "·" for count in row])
-    out.print(grid)
-
-
-def _show_explanation(model: TableModel, told: Mapping[str, Any]) -> None:
-    unit = "standard deviations of the target" if model.task_ == "numbers" else "nats"
-    columns = told["columns"]
-    relevant = any("relevance" in own for own in columns)
-    heads = ["column", "influence", *(["relevance"] if relevant else [])]
-    say(f"influence: how far predictions move when a column is shuffled, in {unit}")
-    grid = Grid(*heads, box=None)
-    for own in columns:
-        last = [f"{own['relevance']:.3g}" if "relevance" in own else ""] if relevant else []
-        grid.add_row(Text(own["column"]), f"{own['influence']:.4f} ± {own['influence_se']:.4f}", *last)
-    out.print(grid)
-    if told["views"]:
-        grid = Grid("view", "share of the latent variance", box=None)
-        for own in told["views"]:
-            spread = "" if own["share_sd"] is None else f" ± {own['share_sd']:.3f}"
-            grid.add_row(Text(own["view"]), f"{own['share']:.3f}{spread}")
-        out.print(grid)
-    for title, rows in (("most informative", told["informative_rows"]), ("most surprising", told["surprising_rows"])):
-        if rows:
-            say(f"{title} rows ({rows[0]['unit']}s): {', '.join(str(own['place']) for own in rows)}")

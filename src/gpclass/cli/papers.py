@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from ._console import err, fail, out
+from ._console import err, fail, out, print_line
 
 if TYPE_CHECKING:
     from ..papers import Experiment, Result
@@ -23,7 +23,7 @@ def reproduce(
     names: Annotated[
         list[str] | None, typer.Argument(help="Experiments, such as gr06-table1; 'all' for all of them.")
     ] = None,
-    list_them: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
     full: Annotated[
         bool, typer.Option("--full/--quick", help="As published, or small enough for all of them in 12 minutes.")
     ] = False,
@@ -31,80 +31,73 @@ def reproduce(
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Processes, each on one core; otherwise as many as cores.")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is there already.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute existing results again.")] = False,
 ) -> None:
-    """Compute tables and figures of the papers again, beside the published numbers.
+    """Reproduce tables and figures of the papers, beside the published values.
 
-    What is finished is kept: a run that was stopped goes on where it was. 'gpclass report' makes a page of the results.
+    Finished tasks are kept: a stopped run continues from there. 'gpclass report' makes a page of the results.
     """
     from ..papers import NAMES, get
 
-    if list_them or not names:
-        table = Table("name", "what it shows", box=None)
-        table.columns[0].no_wrap = True
+    if list_all or not names:
+        table = Table(Column("name", no_wrap=True), "title", box=None)
         for name in NAMES:
             table.add_row(name, Text(get(name).title))
         out.print(table)
-        if not list_them:
+        if not list_all:
             raise fail("expected the name of an experiment, or 'all'", 2)
         return
     try:
-        wanted = [get(name) for name in dict.fromkeys(names) if name != "all"]
+        everything = "all" in names
+        selected = [get(name) for name in dict.fromkeys(names) if name != "all"]
+        selected = [get(name) for name in NAMES] if everything else selected
         folder.mkdir(parents=True, exist_ok=True)
     except ValueError as error:
         raise fail(str(error), 2) from None
     except OSError as error:
         raise fail(f"expected a folder for the results, and {folder} cannot be one: {error.strerror}", 2) from None
-    everything = "all" in names
-    if everything:
-        wanted = [get(name) for name in NAMES]
-    done, left_out, failed = _run_all(wanted, "full" if full else "quick", folder, jobs, fresh)
+    done, left_out, failed = _run_all(selected, "full" if full else "quick", folder, jobs, fresh)
     if done:
-        out.print(Text(f"results are in {folder}; for a page of them: gpclass report {folder}"), soft_wrap=True)
+        print_line(f"results are in {folder}; for a page of them: gpclass report {folder}")
     if failed or not done or (left_out and not everything):
         raise fail(f"not done: {', '.join([*left_out, *failed])}")
 
 
 def _run_all(
-    wanted: list[Experiment], size: Any, folder: Path, jobs: int | None, fresh: bool
+    experiments: list[Experiment], size: Any, folder: Path, jobs: int | None, fresh: bool
 ) -> tuple[list[str], list[str], list[str]]:
-    """Names of experiments that were done, left out for want of data, and failed: none of which stops the others."""
+    """Names of experiments that were done, left out without their data, and failed."""
     from ..papers import MissingDataError
 
-    done: list[str] = []
-    left_out: list[str] = []
-    failed: list[str] = []
-    for experiment in wanted:
+    done, left_out, failed = list[str](), list[str](), list[str]()
+    for experiment in experiments:
         try:
-            _show(_carried_out(experiment, size, folder, jobs, fresh))
+            _show(_run(experiment, size, folder, jobs, fresh))
             done.append(experiment.name)
         except MissingDataError as missing:
             err.print(Text(f"{experiment.name} is left out: {missing}"), soft_wrap=True)
             left_out.append(experiment.name)
         except KeyboardInterrupt:
-            again = "the same command" + (" without --fresh" if fresh else "")
-            raise fail(f"stopped; what is finished is kept, and {again} goes on from there", 130) from None
+            command = "the same command" + (" without --fresh" if fresh else "")
+            raise fail(f"stopped; finished tasks are kept, and {command} continues from there", 130) from None
         except Exception as error:
             err.print(Text(f"{experiment.name} failed: {error or type(error).__name__}"), soft_wrap=True)
             failed.append(experiment.name)
     return done, left_out, failed
 
 
-def _carried_out(experiment: Experiment, size: Any, folder: Path, jobs: int | None, fresh: bool) -> Result:
-    from ..papers import reproduce as carry_out
+def _run(experiment: Experiment, size: Any, folder: Path, jobs: int | None, fresh: bool) -> Result:
+    from ..papers import reproduce as run
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
+    times = TimeElapsedColumn(), TimeRemainingColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *times)
     with Progress(*columns, console=err, transient=True, disable=not sys.stderr.isatty()) as bars:
         bar = bars.add_task(experiment.name, total=None)
-        return carry_out(
-            experiment, size, folder, jobs, fresh, lambda done, total: bars.update(bar, completed=done, total=total)
-        )
+
+        def progress(done: int, total: int) -> None:
+            bars.update(bar, completed=done, total=total)
+
+        return run(experiment, size, folder, jobs, fresh, progress)
 
 
 def _show(result: Result) -> None:
@@ -112,20 +105,20 @@ def _show(result: Result) -> None:
 
     title = Text(f"{result.name}: {result.title}")
     table = Table("", "", "published", "here", "", title=title, title_justify="left", box=None)
-    for own in result.comparisons:
+    for quantity in result.comparisons:
         table.add_row(
-            Text(own.row),
-            Text(own.column),
-            rounded(own.published, own.published_error),
-            rounded(own.measured, own.error),
-            Text(own.verdict, style=COLOURS[own.verdict]),
+            Text(quantity.row),
+            Text(quantity.column),
+            rounded(quantity.published, quantity.published_error),
+            rounded(quantity.measured, quantity.error),
+            Text(quantity.verdict, style=COLOURS[quantity.verdict]),
         )
     out.print(table)
     for claim, holds in result.claims.items():
         out.print(Text(f"{'holds' if holds else 'DOES NOT HOLD'}: {claim}", style="green" if holds else "red"))
     earlier = f", {result.n_earlier} of {len(result.tasks)} parts from an earlier run" if result.n_earlier else ""
     if len({maker.get("code") for maker in result.makers}) > 1:
-        earlier += ", and the code has changed since some of them (--fresh begins anew)"
+        earlier += ", and the code has changed since some of them (--fresh recomputes)"
     out.print(f"{result.seconds:.0f} seconds of computing{earlier}\n", highlight=False)
 
 
@@ -133,16 +126,14 @@ def report(
     folder: Annotated[Path, typer.Argument(help="Where 'gpclass reproduce' put its results.")] = Path("reproduction"),
     page: Annotated[Path | None, typer.Option("--out", help="The page; otherwise report.html in the folder.")] = None,
 ) -> None:
-    """Make one HTML page of all results in a folder; it needs no network and can be sent by mail."""
+    """Write one self-contained HTML page of all results in a folder."""
     from ..papers.report import write
 
     path = page or folder / "report.html"
     try:
         damaged = write(folder, path)
-    except ValueError as error:
-        raise fail(str(error)) from None
     except OSError as error:
         raise fail(f"the page cannot be written to {path}: {error.strerror}") from None
-    out.print(Text(f"wrote {path}"), soft_wrap=True)
+    print_line(f"wrote {path}")
     if damaged:
         raise fail("; ".join(damaged))

@@ -1,7 +1,5 @@
-"""Data with known truth."""
+"""Synthetic data sets."""
 
-from .crescents import make_crescents
-from .rings import make_rings
-from .views import make_views
+from .synthetic import make_crescents, make_rings, make_views
 
 __all__ = ["make_crescents", "make_rings", "make_views"]

@@ -1,7 +1,5 @@
 """Where the documentation of an estimator is, for the link in its HTML representation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ADDRESS = "https://gpclass.readthedocs.io/en/stable"

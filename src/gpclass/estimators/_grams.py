@@ -1,28 +1,20 @@
-"""Gram matrices that stand next to X: checked, and written behind its columns so that rows carry them along."""
-
-from __future__ import annotations
+"""Gram matrices beside X: checked, and joined with its rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..kernels.precomputed import check_gram, constant_variance
-
-
-class WithGrams(NamedTuple):
-    """New rows that have been checked, their covariances behind their features."""
-
-    rows: np.ndarray
+from ..kernels.rows import GramRows, Rows
 
 
 @dataclass(frozen=True)
 class GramLayout:
-    """Which Gram matrices there are, for how many training rows, and where they stand (``kernels.Columns``)."""
+    """Which Gram matrices there are, and what is known of the training rows in them."""
 
-    n_features: int
     n_train: int
     #: own variance of every row, or None where rows differ in it, by name
     variances: Mapping[str, float | None]
@@ -31,17 +23,9 @@ class GramLayout:
     #: which objects of the matrices the training rows are, or None where the matrices have these rows alone
     objects: np.ndarray | None
 
-    @property
-    def columns(self) -> dict[str, slice]:
-        width = self.n_train + 2
-        return {
-            name: slice(self.n_features + i * width, self.n_features + (i + 1) * width)
-            for i, name in enumerate(self.variances)
-        }
-
-    def extend(self, X: np.ndarray, grams: Any, rows: Any) -> np.ndarray:
-        """New rows X with their covariances behind them."""
-        pieces = [X]
+    def extend(self, X: np.ndarray, grams: Any, rows: Any) -> Rows:
+        """New rows X with their covariances beside them."""
+        found = {}
         given = _named(grams, tuple(self.variances), "predict")
         objects = _checked_rows(rows, len(X))
         n = self.n_train
@@ -65,24 +49,24 @@ class GramLayout:
                     raise ValueError("rows= says which objects of the Gram matrices these are: it was not given to fit")
                 _check_objects(name, K, objects)
                 cross, own = K[np.ix_(objects, self.objects)], K[objects, objects]
-            there = ~np.isnan(cross).all(axis=1)
+            known = ~np.isnan(cross).all(axis=1)
             whole = np.isfinite(cross[:, self.known[name]]).all(axis=1) & np.isfinite(own) & (own >= 0.0)
-            if np.any(there & ~whole):
-                row = int(np.flatnonzero(there & ~whole)[0])
+            if np.any(known & ~whole):
+                row = int(np.flatnonzero(known & ~whole)[0])
                 raise ValueError(
                     f"Gram view {name!r}: expected finite covariances and a variance >= 0, or NaN throughout where "
                     f"nothing is known of a row; got others in row {row}"
                 )
-            pieces += _block(np.full(len(X), -1.0), cross, own)
-        return np.hstack(pieces)
+            found[name] = _gram_rows(np.full(len(X), -1), cross, own)
+        return Rows(X, found)
 
 
-def lay_out(X: np.ndarray, grams: Any, rows: Any, names: tuple[str, ...]) -> tuple[np.ndarray, GramLayout]:
-    """Training rows X with their covariances behind them, and how they stand there."""
+def lay_out(X: np.ndarray, grams: Any, rows: Any, names: tuple[str, ...]) -> tuple[Rows, GramLayout]:
+    """Training rows X with their covariances beside them, and what new rows need to be checked by."""
     given = _named(grams, names, "fit")
     objects = _checked_rows(rows, len(X))
     n = len(X)
-    pieces, variances, known = [X], {}, {}
+    found, variances, known = {}, {}, {}
     for name in names:
         K = given[name]
         if objects is not None:
@@ -99,14 +83,13 @@ def lay_out(X: np.ndarray, grams: Any, rows: Any, names: tuple[str, ...]) -> tup
             )
         check_gram(inner, f"Gram view {name!r}")
         variances[name], known[name] = constant_variance(inner), has
-        pieces += _block(np.arange(n, dtype=float), K, np.diag(K))
-    return np.hstack(pieces), GramLayout(X.shape[1], n, variances, known, objects)
+        found[name] = _gram_rows(np.arange(n), K, np.diag(K))
+    return Rows(X, found), GramLayout(n, variances, known, objects)
 
 
-def _block(numbers: np.ndarray, K: np.ndarray, own: np.ndarray) -> list[np.ndarray]:
-    """Columns for one matrix; a row without any covariance is one that this source does not know."""
-    own = np.where(np.isnan(K).all(axis=1), np.nan, own)
-    return [numbers[:, None], own[:, None], np.nan_to_num(K)]
+def _gram_rows(index: np.ndarray, K: np.ndarray, variance: np.ndarray) -> GramRows:
+    """Rows of one matrix; a row without any covariance is one of which it knows nothing."""
+    return GramRows(index, np.where(np.isnan(K).all(axis=1), np.nan, variance), np.nan_to_num(K))
 
 
 def _named(grams: Any, names: tuple[str, ...], method: str) -> dict[str, np.ndarray]:

@@ -1,24 +1,113 @@
-"""Class labels as users give them: checked, hard or soft."""
+"""Class labels as users give them: checked, encoded as whole numbers, hard or soft."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+#: The code of a row without a label.
+UNLABELLED = -1
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None, NaN, and what pandas has for them."""
+    """Whether a value stands for a missing one: None, NaN, and what pandas has for them."""
     return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
 
 
-def refuse_mixed_labels(y: Any) -> None:
-    """NumPy would make strings of a list of numbers and strings, and cannot sort an object array of both."""
-    if y is None or (not isinstance(y, (list, tuple)) and np.asarray(y).dtype != np.dtype(object)):
-        return
-    labels = list(np.asarray(y, dtype=object).ravel())
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse a masked array, whose mask NumPy and scikit-learn would drop."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(
+            f"expected {name} without a mask, got a masked array; fill what is masked, for example with "
+            ".filled(np.nan), or leave those rows out"
+        )
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The classes of a fitted model, in the order of its probabilities."""
+
+    classes: np.ndarray
+
+    @classmethod
+    def of(cls, y: Any) -> Labels:
+        """The distinct labels of y, sorted; at least two."""
+        classes = np.unique(label_array(y))
+        if len(classes) < 2:
+            only = classes.tolist()[0]
+            raise ValueError(f"expected labels of at least 2 classes, got 1 class: all {len(y)} labels are {only!r}")
+        return cls(classes)
+
+    @classmethod
+    def ordered(cls, order: Any) -> Labels:
+        """Labels from lowest to highest, as the user lists them."""
+        classes = np.asarray(order)
+        if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) != len(classes):
+            raise ValueError(f"order must list at least 2 labels, each once, from lowest to highest; got {order!r}")
+        return cls(classes)
+
+    @classmethod
+    def listed(cls, classes: Any) -> Labels:
+        """All labels that can ever come, as the user lists them."""
+        if isinstance(classes, str) or np.ndim(classes) != 1:
+            raise ValueError(f"expected a list of all labels that can come in classes=, got {classes!r}")
+        given = list(classes)
+        missing = [label for label in given if is_missing(label)]
+        if missing:
+            raise ValueError(f"expected labels in classes=, got {missing[0]!r} among {given!r}")
+        if len({isinstance(label, str) for label in given}) > 1:
+            kinds = sorted({type(label).__name__ for label in given})
+            raise ValueError(f"expected labels of one type in classes=, got a mixture of {' and '.join(kinds)}")
+        return cls(np.unique(given))
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def encode(self, y: Any, source: str = "the classes ", hint: str = "") -> np.ndarray:
+        """The place (n,) of each label among the classes; labels of other classes are refused."""
+        places = {label: place for place, label in enumerate(self.classes.tolist())}
+        given = label_array(y).tolist()
+        unknown = sorted({label for label in given if label not in places})
+        if unknown:
+            known = self.classes.tolist()
+            if {str(label) for label in places}.isdisjoint(map(str, unknown)):
+                raise ValueError(f"expected labels of {source}{known}, got {unknown} too{hint}")
+            # The same to the eye: what differs is the type.
+            wanted, got = (type(labels[0]).__name__ for labels in (known, unknown))
+            raise ValueError(f"expected labels of {source}{known} ({wanted}), got {unknown} ({got})")
+        return np.array([places[label] for label in given], dtype=np.int64)
+
+
+def label_array(y: Any) -> np.ndarray:
+    """Labels (n,) as an array that NumPy can sort, checked as scikit-learn does."""
+    y = np.asarray(y)
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} For regression targets there are GPRegressor, IVMRegressor and, for several tasks, "
+            "MultiTaskIVMRegressor."
+        ) from None
+    return y
+
+
+def check_labels(y: Any) -> Any:
+    """The labels as they are, refused where one is missing or masked, or where they are of different types.
+
+    NumPy would make strings of a list of numbers and strings, and cannot sort an object array of both. Its strings of
+    variable width become those of fixed width, which scikit-learn can check.
+    """
+    refuse_masked(y, "y")
+    listed = isinstance(y, (list, tuple))
+    kind = "O" if listed or y is None else np.asarray(y).dtype.kind
+    if y is None or kind not in "OT":
+        return y
+    labels = np.asarray(y, dtype=object).ravel().tolist()
     missing = [i for i, label in enumerate(labels) if is_missing(label)]
     if missing:
         row = missing[0] * np.shape(y)[0] // len(labels)
@@ -27,6 +116,48 @@ def refuse_mixed_labels(y: Any) -> None:
     if any(strings) and not all(strings):
         kinds = sorted({type(label).__name__ for label in labels})
         raise ValueError(f"expected labels of one type, got a mixture of {' and '.join(kinds)}")
+    return np.array(labels).reshape(np.shape(y)) if kind == "T" else y
+
+
+def label_column(y: Any, name: str = "y") -> np.ndarray:
+    """Labels beside rows that are read in blocks, checked as for rows in memory."""
+    column = column_or_1d(check_labels(y))
+    assert_all_finite(column, input_name=name)
+    return column
+
+
+def split_unlabelled(y: Any, mark: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The labels that are there, and which rows (n,) have none: None, NaN, or ``mark``."""
+    refuse_masked(y, "y")
+    given = np.asarray(y, dtype=object)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim != 1:
+        raise ValueError(f"expected labels y (n,), got an array of shape {given.shape}")
+    missing = np.array([is_missing(value) or _is_mark(value, mark) for value in given.tolist()], bool)
+    named = "-1, None or NaN" if mark == UNLABELLED else f"{mark!r}, None or NaN"
+    if not np.any(missing):
+        raise ValueError(
+            f"expected some rows without a label (marked {named}), got a label in every one of {len(given)} rows; "
+            "for those there are IVMClassifier and GPClassifier"
+        )
+    known = np.array(given[~missing].tolist())
+    if not len(known):
+        raise ValueError(f"expected labelled rows of at least 2 classes, got no label at all in {len(given)} rows")
+    check_labels(given[~missing])
+    if len(np.unique(known)) < 2:
+        raise ValueError(
+            f"expected labelled rows of at least 2 classes, got {len(known)} labelled rows, all "
+            f"{known.tolist()[0]!r}, and {missing.sum()} without a label"
+        )
+    return known, missing
+
+
+def _is_mark(value: Any, mark: Any) -> bool:
+    """Whether a value says that there is no label; as text too, which NumPy makes of numbers among strings."""
+    if mark is None or isinstance(value, bool) != isinstance(mark, bool):
+        return False
+    return bool(value == mark) or (isinstance(value, str) and value == str(mark))
 
 
 def is_soft(y: Any) -> bool:
@@ -37,7 +168,7 @@ def is_soft(y: Any) -> bool:
     return shape is not None and len(shape) == 2 and shape[1] >= 2
 
 
-def checked_proba(y: Any) -> tuple[np.ndarray, np.ndarray]:
+def soft_labels(y: Any) -> tuple[np.ndarray, Labels]:
     """Soft labels as (n, K) and the classes they are about."""
     proba = check_array(y, dtype=np.float64, input_name="y")
     sums = proba.sum(axis=1)
@@ -56,7 +187,7 @@ def checked_proba(y: Any) -> tuple[np.ndarray, np.ndarray]:
     if len(np.unique(classes)) < len(classes):
         raise ValueError(f"expected soft labels with distinct column names, got {classes.tolist()}")
     order = np.argsort(classes)
-    return (proba / sums[:, None])[:, order], classes[order]
+    return (proba / sums[:, None])[:, order], Labels(classes[order])
 
 
 def class_factors(class_weight: Any, classes: np.ndarray, proba: np.ndarray) -> np.ndarray:

@@ -1,47 +1,44 @@
 """Where the rows of a large fit come from: an array, a memory map, or blocks that can be read again and again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
 import numpy as np
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
 
 from ..inference.inducing.features import BLOCK_ROWS
-from ._base import refuse_huge
-from ._labels import refuse_mixed_labels
+from ._inputs import refuse_huge
+from ._labels import check_labels, label_column, refuse_masked
 
 
 class Source:
-    """Rows of numbers (n, p) with their labels y (n,), read in blocks; n, mean and variance of each column are found in
-    a first pass. ``read()`` gives blocks of X, the same each time."""
+    """Rows (n, p) with their labels y (n,), read in blocks. A first pass finds n and the moments of the columns.
+
+    ``read()`` returns an iterator over blocks of X, the same each time.
+    """
 
     def __init__(self, read: Callable[[], Iterator[np.ndarray]], y: Any) -> None:
         self.read, self.y = read, y
-        n, mean, squares = 0, np.zeros(0), np.zeros(0)
+        self.scaler, n = StandardScaler(), 0
         for X in read():
             refuse_huge(X, first_row=n)
-            m, centre = len(X), X.mean(axis=0)
-            if n and X.shape[1] != len(mean):
-                raise ValueError(f"expected blocks of {len(mean)} columns, got one of {X.shape[1]} after {n} rows")
-            # Means and sums of squares of two samples make those of both (Chan, Golub and LeVeque).
-            if n == 0:
-                mean, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-            step = centre - mean
-            squares += ((X - centre) ** 2).sum(axis=0) + step**2 * n * m / (n + m)
-            mean = mean + step * m / (n + m)
-            n += m
+            if n and X.shape[1] != self.n_features:
+                raise ValueError(
+                    f"expected blocks of {self.n_features} columns, got one of {X.shape[1]} after {n} rows"
+                )
+            self.scaler.partial_fit(X)
+            n += len(X)
         if n != len(y):
             raise ValueError(f"expected as many labels as rows, got {len(y)} labels for {n} rows")
         if n < 2:
             raise ValueError(f"expected at least 2 rows, got {n}")
-        self.n_rows, self.mean, self.variance = n, mean, squares / n
+        self.n_rows = n
 
     @property
     def n_features(self) -> int:
-        return len(self.mean)
+        return self.scaler.n_features_in_
 
     def subset(self, rows: np.ndarray) -> np.ndarray:
         """Some rows, given by increasing numbers."""
@@ -78,9 +75,9 @@ def from_blocks(blocks: Any) -> Source:
         for number, pair in enumerate(given()):
             if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
                 raise ValueError(f"expected blocks (X, y), got {type(pair).__name__} as block {number}")
-            refuse_mixed_labels(pair[1])
-            X, y = check_array(pair[0], dtype=np.float64, order="C"), column_or_1d(pair[1])
-            assert_all_finite(y, input_name=f"y of block {number}")
+            refuse_masked(pair[0], f"X of block {number}")
+            X = check_array(pair[0], dtype=np.float64, order="C")
+            y = label_column(pair[1], f"y of block {number}")
             if len(X) != len(y):
                 raise ValueError(f"block {number} has {len(X)} rows and {len(y)} labels")
             yield X, y
@@ -88,15 +85,15 @@ def from_blocks(blocks: Any) -> Source:
     labels, sums = [], []
     for X, y in pieces():
         labels.append(y)
-        sums.append(crc32(X))  # type: ignore[arg-type]
+        sums.append(_checksum(X))
     if not labels:
         raise ValueError("expected at least one block of rows, got none")
-    refuse_mixed_labels([y[:1].tolist()[0] for y in labels])  # each block has one type
+    check_labels([y[:1].tolist()[0] for y in labels])  # each block has one type
 
     def read() -> Iterator[np.ndarray]:
         # Blocks larger than ours are cut.
         for number, (X, _) in enumerate(pieces()):
-            if number >= len(sums) or crc32(X) != sums[number]:  # type: ignore[arg-type]
+            if number >= len(sums) or _checksum(X) != sums[number]:
                 raise ValueError(
                     f"expected the same rows in every pass over the blocks, got others in block {number}: a function "
                     "that makes blocks must not shuffle anew each time"
@@ -107,8 +104,12 @@ def from_blocks(blocks: Any) -> Source:
     return Source(read, np.concatenate(labels))
 
 
+def _checksum(X: np.ndarray) -> int:
+    return crc32(X.tobytes())
+
+
 class ScaledRows:
-    """The rows of a source in the kernel's units (``inference.inducing.Rows``)."""
+    """The rows of a source in the kernel's units (``inference.inducing.features.BlockedRows``)."""
 
     def __init__(self, source: Source, scaled: Callable[[np.ndarray], np.ndarray]) -> None:
         self.source, self.scaled = source, scaled

@@ -1,13 +1,11 @@
 """What estimators around another estimator share."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 
 
-class Wrapper(BaseEstimator):
+class MetaEstimator(BaseEstimator):
     """Base of estimators that fit copies of their ``estimator``."""
 
     estimator: Any

@@ -10,17 +10,18 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..inference import EP, VB, Gibbs, Laplace
-from ..inference.base import Engine
-from ..inference.posteriors import Latent
-from ..kernels import Kernel, WeightedSum
+from ..inference import EP, VB, DensePrior, Gibbs, Laplace
+from ..inference.base import Engine, Latent
+from ..kernels.rows import features
 from ..kernels.views import EmptyRowError
 from ..likelihoods import Likelihood, SoftLabels
 from ..likelihoods.weighted import copies_left_out
-from ._base import GPEstimator, choose
+from ..training.dense import train
+from ..training.trained import LabelWeights
+from ._base import GPEstimator, choose_engine, choose_search, generator
 from ._classifying import GPClassifierMixin, best_engine
-from ._grams import GramLayout, WithGrams, lay_out
-from ._labels import checked_proba, class_factors, is_soft, refuse_mixed_labels
+from ._inputs import Inputs
+from ._labels import Labels, check_labels, class_factors, is_soft, soft_labels
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 
@@ -138,78 +139,53 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         than those in X, and then ``rows`` (n,) says which of them the rows of X are. They travel by metadata routing,
         ``grams`` as it is and ``rows`` split: ``set_fit_request(grams=True, rows=True)``, and the same for score.
         """
-        self._check_calibration()
-        with self._fitting():
-            refuse_mixed_labels(y)
+        with self._monitor() as monitor:
+            calibrates, rng = self._calibrates, generator(self.random_state)
+            search = choose_search(self.hyper)
+            y = check_labels(y)
             soft = is_soft(y)
             if soft:
-                X = self._with_grams(self._validated(X, ensure_min_samples=2), grams, rows)
-                check_consistent_length(X, y)
-                proba, self.classes_ = checked_proba(y)
-                labels = proba.argmax(axis=1)
+                inputs, raw, _ = Inputs.fit(self, X, ensure_min_samples=2)
+                check_consistent_length(raw, y)
+                proba, labels = soft_labels(y)
+                codes = proba.argmax(axis=1)
             else:
-                X, y = self._validated(X, y, ensure_min_samples=2)
-                X = self._with_grams(X, grams, rows)
-                labels = self._encode(y)
-                proba = np.eye(len(self.classes_))[labels]
-            likelihood = self._resolve_likelihood(len(self.classes_))
-            weights, left_out, proba = self._row_weights(X, proba, sample_weight)
-            weighted = bool(np.any(weights != 1.0) or np.any(left_out != 1.0))
-            engine = self._resolve_engine(likelihood, soft or weighted)
-            kept = weights > 0
+                inputs, raw, y = Inputs.fit(self, X, y, ensure_min_samples=2)
+                labels = Labels.of(y)
+                codes = labels.encode(y)
+                proba = np.eye(len(labels))[codes]
+            inputs, raw = inputs.with_grams(raw, self.kernel, grams, rows)
+            likelihood = self._resolve_likelihood(len(labels))
+            weighted = self._row_weights(raw, proba, labels.classes, sample_weight)
+            kept, plain = (
+                weighted.weights > 0,
+                bool(np.all(weighted.weights == 1.0) and np.all(weighted.left_out == 1.0)),
+            )
+            weighted = LabelWeights(*(part[kept] for part in weighted))
+            engine = self._engine(likelihood, soft or not plain)
             if soft:
-                if not getattr(engine, "takes_weights", False):
-                    raise TypeError(
-                        f"{type(engine).__name__} inference takes no soft labels; use inference='vb' or 'laplace'"
-                    )
-                likelihood = SoftLabels(base=likelihood, proba=proba[kept])
-            n_latent = likelihood.n_latent(len(self.classes_))
+                likelihood = SoftLabels(base=likelihood, proba=weighted.proba)
+            n_latent = likelihood.n_latent(len(labels))
             try:
-                fits = self._learn(X[kept], labels[kept], likelihood, engine, n_latent, weights[kept], left_out[kept])
+                inputs = inputs.standardized(raw[kept], self.kernel, self.standardize, weighted.weights)
+                problem = self._problem(
+                    inputs, raw[kept], codes[kept], likelihood, n_latent, weighted.weights, weighted.left_out
+                )
+                trained = train(problem, self._settings(engine, search, calibrates), rng, monitor, weighted)
             except EmptyRowError as error:
                 raise EmptyRowError(int(np.flatnonzero(kept)[error.row])) from None
-            self._calibrate(proba[kept], fits, weights[kept], kept, left_out[kept])
+        self._store(inputs, trained, **self._class_attributes(labels.classes, trained, kept))
         return self
 
-    def _with_grams(self, X: np.ndarray, grams: Any, rows: Any) -> np.ndarray:
-        """Training rows, with the Gram matrices of the kernel's views behind their features."""
-        self._gram_layout: GramLayout | None = None
-        names = tuple(dict.fromkeys(self.kernel.gram_names)) if isinstance(self.kernel, Kernel) else ()
-        if not names:
-            if grams is not None or rows is not None:
-                raise ValueError("expected a kernel with Precomputed(name) views for grams= and rows=, got one without")
-            return X
-        if not isinstance(self.kernel, WeightedSum):
-            raise TypeError(
-                "Precomputed(name) views need a WeightedSum around them, and nothing around that: "
-                "WeightedSum({name: Precomputed(name), ...})"
-            )
-        X, self._gram_layout = lay_out(X, grams, rows, names)
-        return X
-
-    def _joined(self, X: Any, grams: Any, rows: Any) -> Any:
-        """New rows as ``_checked`` takes them: with their covariances, where the kernel has Gram views."""
-        check_is_fitted(self)
-        if self._gram_layout is None:
-            if grams is not None or rows is not None:
-                raise ValueError("the model has no Gram views: expected neither grams nor rows")
-            return X
-        return WithGrams(self._gram_layout.extend(self._validated(X, first=False), grams, rows))
-
-    def _checked(self, X: Any) -> np.ndarray:
-        if getattr(self, "_gram_layout", None) is not None and not isinstance(X, WithGrams):
-            X = self._joined(X, None, None)
-        return self._scaled(X.rows) if isinstance(X, WithGrams) else super()._checked(X)
-
     def latent(self, X: Any, full_cov: bool = False, grams: Any = None, rows: Any = None) -> Latent:
-        return super().latent(self._joined(X, grams, rows), full_cov)
+        return self._latent(self._rows(X, grams, rows), full_cov)
 
     latent.__doc__ = GPEstimator.latent.__doc__
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draws (n_samples, m, C) of the latent functions at the rows of X, correlated between rows."""
         check_is_fitted(self)
-        if self._gram_layout is not None:
+        if self._inputs.grams is not None:
             raise ValueError("draws at new rows need the covariances between them, which a Gram view does not have")
         return super().sample_latent(X, n_samples, random_state)
 
@@ -218,14 +194,14 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
 
         ``grams`` holds, for Gram views by name, covariances with the rows of ``fit``, or all with ``rows`` as there.
         """
-        return super().predict_log_proba(self._joined(X, grams, rows))
+        return self._log_proba(self._rows(X, grams, rows))
 
     def predict_proba(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
         """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``.
 
         ``grams`` and ``rows`` as for ``predict_log_proba``.
         """
-        return super().predict_proba(self._joined(X, grams, rows))
+        return self._proba(self._rows(X, grams, rows))
 
     def predict(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
         """The most probable label of each row; ``grams`` and ``rows`` as for ``predict_log_proba``."""
@@ -236,16 +212,14 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         """The share of rows whose most probable label is right; ``grams`` and ``rows`` as for ``predict``."""
         return accuracy_score(y, self.predict(X, grams, rows), sample_weight=sample_weight)
 
-    def _row_weights(
-        self, X: np.ndarray, proba: np.ndarray, sample_weight: Any
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _row_weights(self, X: Any, proba: np.ndarray, classes: np.ndarray, sample_weight: Any) -> LabelWeights:
         """How often each row counts, sample weight times class weight (rows of weight 0 do not); the share of that
         which leaving a row out takes away; and the labels' probabilities as far as class weights change them."""
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        # Sample weights alone can be numbers of copies: a class weight says what a mistake costs.
+        weights = _check_sample_weight(sample_weight, features(X), dtype=np.float64, ensure_non_negative=True)
+        # Sample weights alone can be numbers of copies; a class weight is the price of a mistake.
         left_out = np.divide(copies_left_out(weights), weights, out=np.ones_like(weights), where=weights > 0)
         if self.class_weight is not None:
-            by_class = class_factors(self.class_weight, self.classes_, proba)
+            by_class = class_factors(self.class_weight, classes, proba)
             weights = weights * (proba @ by_class)
             proba = proba * by_class
             proba = proba / np.maximum(proba.sum(axis=1, keepdims=True), 1e-300)
@@ -255,17 +229,17 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
             )
         counted = weights @ proba > 0
         if not np.all(counted):
-            missing = self.classes_[~counted].tolist()[0]
+            missing = classes[~counted].tolist()[0]
             raise ValueError(
                 f"expected rows with positive weight in every class, got none for {missing!r} "
-                f"({np.count_nonzero(counted)} of {len(self.classes_)} classes have weight)"
+                f"({np.count_nonzero(counted)} of {len(classes)} classes have weight)"
             )
-        return weights, left_out, proba
+        return LabelWeights(proba, weights, left_out)
 
-    def _resolve_engine(self, likelihood: Likelihood, weighted: bool) -> Engine:
+    def _engine(self, likelihood: Likelihood, weighted: bool) -> Engine:
         if isinstance(self.inference, str) and self.inference == "auto":
             return best_engine(likelihood, weighted)
         if isinstance(self.inference, str) and self.inference == "gibbs":
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             return Gibbs(random_state=seed, n_jobs=self.n_jobs)
-        return choose("inference", self.inference, {"auto": VB, **ENGINES})
+        return choose_engine(self.inference, {"auto": VB, **ENGINES}, "GPClassifier", DensePrior)

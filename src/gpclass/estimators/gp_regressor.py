@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.callback import with_callbacks
 
-from ..inference import Exact
-from ._base import GPEstimator, choose
+from ..inference import DensePrior, Exact
+from ..training.dense import train
+from ._base import GPEstimator, choose_engine, choose_search, generator
+from ._inputs import Inputs
 from ._regressing import GPRegressorMixin
+from ._targets import Targets, check_targets
 
 ENGINES = {"exact": Exact}
 
@@ -60,11 +64,21 @@ class GPRegressor(GPRegressorMixin, GPEstimator):
 
     @with_callbacks
     def fit(self, X: Any, y: Any) -> GPRegressor:
-        """Fit to rows X (n, n_features) with numbers y (n,)."""
-        with self._fitting():
-            X, y = self._validated(X, y, y_numeric=True, ensure_min_samples=2)
-            engine = choose("inference", self.inference, ENGINES)
-            fits = self._learn(X, self._settle_target(y), self._noise(), engine, 1)
-            self._in_units_of_target(len(y))
-            self._keep_leave_one_out(fits)
+        """Fit to rows X (n, n_features) with targets y (n,)."""
+        with self._monitor() as monitor:
+            engine = choose_engine(self.inference, ENGINES, "GPRegressor", DensePrior)
+            settings = self._settings(engine, choose_search(self.hyper))
+            rng = generator(self.random_state)
+            inputs, rows, y = Inputs.fit(self, X, check_targets(y), y_numeric=True, ensure_min_samples=2)
+            targets = Targets.of(np.asarray(y, dtype=float))
+            inputs = inputs.standardized(rows, self.kernel, self.standardize)
+            problem = self._problem(inputs, rows, targets.transform(y), self._noise(), 1)
+            trained = train(problem, settings, rng, monitor)
+        attributes = self._target_attributes(targets, trained, len(y), len(y))
+        attributes |= {"loo_mean_": None, "loo_std_": None}
+        if trained.loo is not None:
+            mean, variance = (moment.ravel() for moment in trained.loo)
+            attributes["loo_mean_"] = targets.inverse(mean + trained.likelihood.params["bias"])
+            attributes["loo_std_"] = targets.scale * np.sqrt(variance + trained.likelihood.params["variance"])
+        self._store(inputs, trained, **attributes)
         return self

@@ -1,6 +1,4 @@
-"""How good probabilities are, beyond how often the most probable label is right."""
-
-from __future__ import annotations
+"""Metrics of predicted probabilities."""
 
 from typing import Any, NamedTuple
 
@@ -8,19 +6,19 @@ import numpy as np
 
 
 class ReliabilityCurve(NamedTuple):
-    """Confidence in the predicted label, binned: mean confidence, share that was right, rows in each bin (or the sum of
-    their weights)."""
+    """Bins of the confidence in the predicted label: mean confidence, accuracy, and number of rows (or sum of their
+    weights)."""
 
     confidence: np.ndarray
     accuracy: np.ndarray
     rows: np.ndarray
 
 
-def _label_positions(y_true: Any, classes: Any) -> np.ndarray:
+def label_positions(y_true: Any, classes: Any) -> np.ndarray:
+    """The index (n,) of each label in ``classes``; other labels are refused."""
     y_true, classes = np.asarray(y_true), np.asarray(classes)
     order = np.argsort(classes)
-    place = np.clip(np.searchsorted(classes, y_true, sorter=order), 0, len(classes) - 1)
-    found = order[place]
+    found = order[np.clip(np.searchsorted(classes, y_true, sorter=order), 0, len(classes) - 1)]
     unknown = classes[found] != y_true
     if np.any(unknown):
         raise ValueError(f"expected labels among {classes.tolist()}, got {y_true[unknown].tolist()[0]!r}")
@@ -29,24 +27,23 @@ def _label_positions(y_true: Any, classes: Any) -> np.ndarray:
 
 def mean_log_probability(y_true: Any, proba: np.ndarray, classes: Any) -> float:
     """Average log probability of the true labels; proba has one column for each of ``classes``."""
-    chosen = proba[np.arange(len(proba)), _label_positions(y_true, classes)]
+    chosen = proba[np.arange(len(proba)), label_positions(y_true, classes)]
     return float(np.mean(np.log(np.maximum(chosen, 1e-300))))
 
 
 def reliability_curve(
     y_true: Any, proba: np.ndarray, classes: Any, n_bins: int = 10, sample_weight: Any = None
 ) -> ReliabilityCurve:
-    """Bin rows by the probability of their predicted label, in equal steps from 0 to 1; empty bins are left out.
-    ``sample_weight`` (n,) says how often rows count."""
+    """Bin rows by the probability of their predicted label, in equal steps from 0 to 1; empty bins are left out."""
     weight = None if sample_weight is None else _weights(sample_weight, len(proba))
     confidence = proba.max(axis=1)
-    right = proba.argmax(axis=1) == _label_positions(y_true, classes)
-    where = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
-    count = np.bincount(where, weight, n_bins)
+    correct = proba.argmax(axis=1) == label_positions(y_true, classes)
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    count = np.bincount(bins, weight, n_bins)
     filled = count > 0
-    times = 1.0 if weight is None else weight
-    mean = np.bincount(where, times * confidence, n_bins)[filled] / count[filled]
-    accuracy = np.bincount(where, times * right, n_bins)[filled] / count[filled]
+    w = 1.0 if weight is None else weight
+    mean = np.bincount(bins, w * confidence, n_bins)[filled] / count[filled]
+    accuracy = np.bincount(bins, w * correct, n_bins)[filled] / count[filled]
     return ReliabilityCurve(mean, accuracy, count[filled])
 
 
@@ -61,7 +58,7 @@ def _weights(given: Any, n_rows: int) -> np.ndarray:
 def calibration_error(
     y_true: Any, proba: np.ndarray, classes: Any, n_bins: int = 10, sample_weight: Any = None
 ) -> float:
-    """Expected calibration error: mean gap between confidence and accuracy over the bins, weighted by their rows, or by
-    their sums of ``sample_weight`` (n,)."""
+    """Expected calibration error: mean absolute difference of confidence and accuracy over the bins, weighted by their
+    rows, or by their sums of ``sample_weight`` (n,)."""
     curve = reliability_curve(y_true, proba, classes, n_bins, sample_weight)
     return float(np.sum(curve.rows * np.abs(curve.confidence - curve.accuracy)) / curve.rows.sum())

@@ -1,6 +1,4 @@
-"""How sure a model is, and why not: entropies, and how like the training rows a new row is."""
-
-from __future__ import annotations
+"""Epistemic and aleatoric uncertainty of predicted labels, and similarity of new rows to the training rows."""
 
 from typing import Any, NamedTuple
 
@@ -13,14 +11,14 @@ from ..inference.posteriors import MixturePosterior, SeparatePosterior, members_
 from ..kernels import Kernel, PerClass
 from ..likelihoods import Likelihood
 
-#: Nodes for one latent function of small spread; for a larger one, steps of a grid in units of the noise.
-_NODES, _SMALL, _STEP = 64, 2.0, 0.1
-#: Points for several latent functions, and the entropy below which dividing it is not worth them.
-_DRAWS, _NOTHING = 256, 1e-3
+#: Quadrature nodes for one latent function up to this standard deviation, and the step of a grid beyond it.
+_NODES, _NARROW, _STEP = 64, 2.0, 0.1
+#: Points for several latent functions, and the entropy that is not split.
+_DRAWS, _NEGLIGIBLE = 256, 1e-3
 
 
 class EntropySplit(NamedTuple):
-    """Entropy (m,) of predicted labels in nats: all of it, what more data could remove, and what would last."""
+    """Entropy (m,) of predicted labels in nats: total, epistemic (reducible by more data) and aleatoric."""
 
     total: np.ndarray
     epistemic: np.ndarray
@@ -30,29 +28,28 @@ class EntropySplit(NamedTuple):
 def entropy_split(estimator: Any, X: Any, n_draws: int = _DRAWS, proba: Any = None) -> EntropySplit:
     """Split the entropy of each predicted label, H[E p(y|f)] = I(y; f) + E H[p(y|f)].
 
-    Were the latent functions f known, by ever more rows near the new one, the labels would still be drawn from p(y|f):
-    that entropy lasts. The rest, the mutual information of label and latent functions, is ignorance of f.
+    If more and more rows determined the latent functions f, labels would still be drawn from p(y|f): the expected
+    entropy of p(y|f) is aleatoric. The mutual information of label and latent functions is epistemic.
 
     Parameters
     ----------
     estimator : a fitted classifier of gpclass
     X : array-like or data frame of shape (m, n_features)
     n_draws : int
-        Points for the integral over the latent functions of three classes or more; where those are wide, 256 know it to
-        a tenth or so. Entropies below 0.001 count as aleatoric.
-    proba : what ``predict_proba`` says of X, where it is at hand
+        Points for the integral over the latent functions of three classes or more; 256 give about one digit where the
+        latent variances are large. Entropies below 0.001 are aleatoric.
+    proba : ``predict_proba(X)``, if it is known
     """
     _require_one_model(estimator)
     if not hasattr(estimator, "classes_"):
-        raise TypeError(
-            f"expected a classifier, got {type(estimator).__name__}; predict(X, return_std=True) for numbers"
-        )
+        got = type(estimator).__name__
+        raise TypeError(f"expected a classifier, got {got}; predict(X, return_std=True) for regression")
     total = _entropy(estimator.predict_proba(X) if proba is None else proba)
-    rows = estimator._checked(X)
+    rows = estimator._rows(X)
     lapse_rate = estimator.calibration_.lapse_rate
-    # No row is surer than the share of lapses allows.
+    # Lapses bound the entropy of every row from below.
     least = _least_entropy(lapse_rate, len(estimator.classes_))
-    aleatoric, unsure = total.copy(), total > least + _NOTHING
+    aleatoric, unsure = total.copy(), total > least + _NEGLIGIBLE
     aleatoric[unsure] = least
     for weight, posterior, likelihood in members_of(estimator.posterior_, estimator.likelihood_):
         mean, cov = estimator.calibration_(*posterior.latent(rows[unsure]))
@@ -73,7 +70,7 @@ def _entropy(proba: np.ndarray) -> np.ndarray:
 
 
 def _least_entropy(lapse_rate: float, n_classes: int) -> float:
-    """H of a label that is known but for lapses."""
+    """Entropy of a label that is certain except for lapses."""
     proba = np.full((1, n_classes), lapse_rate / n_classes)
     proba[0, 0] += 1.0 - lapse_rate
     return float(_entropy(proba)[0])
@@ -82,49 +79,50 @@ def _least_entropy(lapse_rate: float, n_classes: int) -> float:
 def _expected_entropy(
     likelihood: Likelihood, mean: np.ndarray, cov: np.ndarray, n_draws: int, lapse_rate: float = 0.0
 ) -> np.ndarray:
-    """E H[p(y|f)] (m,) over f ~ N(mean, cov), latent functions independent (m, C) or not (m, C, C), less the entropy
-    that lapses leave everywhere."""
+    """E H[p(y|f)] (m,) over f ~ N(mean, cov), latent functions independent (m, C) or not (m, C, C), minus the entropy
+    of lapses."""
     if not len(mean):
         return np.zeros(0)
     if mean.shape[1] == 1:
-        return _along_one(likelihood, mean[:, 0], np.sqrt(cov.reshape(len(mean))), lapse_rate)
-    # The same points for every row: what differs between rows is then no chance.
+        return _expected_entropy_1d(likelihood, mean[:, 0], np.sqrt(cov.reshape(len(mean))), lapse_rate)
+    # The same points for every row: rows then differ without sampling noise.
     z = norm.ppf(qmc.Sobol(mean.shape[1], seed=0).random(n_draws))
-    half = None
+    root = None
     if cov.ndim == 3:
         values, vectors = np.linalg.eigh(cov)
-        half = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
     found = np.zeros(len(mean))
     for block in row_blocks(len(mean), z.size):
-        off = np.sqrt(cov[block]) * z[:, None, :] if half is None else np.einsum("nij,sj->sni", half[block], z)
+        off = np.sqrt(cov[block]) * z[:, None, :] if root is None else np.einsum("nij,sj->sni", root[block], z)
         f = (mean[block] + off).reshape(-1, mean.shape[1])
-        found[block] = _given(likelihood, f, lapse_rate).reshape(len(z), -1).mean(axis=0)
+        found[block] = _conditional_entropy(likelihood, f, lapse_rate).reshape(len(z), -1).mean(axis=0)
     return found
 
 
-def _given(likelihood: Likelihood, f: np.ndarray, lapse_rate: float) -> np.ndarray:
-    """H[p(y|f)] where the latent values are known, less what lapses leave everywhere."""
+def _conditional_entropy(likelihood: Likelihood, f: np.ndarray, lapse_rate: float) -> np.ndarray:
+    """H[p(y|f)] minus the entropy of lapses."""
     proba = likelihood.predict(f, np.zeros_like(f))
     K = proba.shape[1]
     return _entropy((1.0 - lapse_rate) * proba + lapse_rate / K) - _least_entropy(lapse_rate, K)
 
 
-def _along_one(likelihood: Likelihood, mean: np.ndarray, sd: np.ndarray, lapse_rate: float) -> np.ndarray:
-    """The same over one latent value: by Gauss and Hermite where it is narrow. Where it is wide, their nodes would
-    miss the boundary, about which alone there is entropy; a grid over the boundary does not."""
+def _expected_entropy_1d(likelihood: Likelihood, mean: np.ndarray, sd: np.ndarray, lapse_rate: float) -> np.ndarray:
+    """E H[p(y|f)] over one latent value: Gauss-Hermite quadrature where it is narrow. Where it is wide, their nodes
+    miss the boundary, near which the entropy is concentrated, so a grid over the boundary is used."""
     found = np.zeros(len(mean))
-    narrow = sd <= _SMALL
+    narrow = sd <= _NARROW
     if np.any(narrow):
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         f = mean[narrow, None] + sd[narrow, None] * nodes
-        found[narrow] = _given(likelihood, f.reshape(-1, 1), lapse_rate).reshape(f.shape) @ (weights / weights.sum())
+        entropy = _conditional_entropy(likelihood, f.reshape(-1, 1), lapse_rate).reshape(f.shape)
+        found[narrow] = entropy @ (weights / weights.sum())
     wide = np.flatnonzero(~narrow)
     if len(wide):
         low, high = np.min(mean[wide] - 9 * sd[wide]), np.max(mean[wide] + 9 * sd[wide])
         grid = np.arange(low, high + _STEP, _STEP)
-        entropy = _given(likelihood, grid[:, None], lapse_rate)
-        seen = entropy > 1e-10
-        grid, entropy = grid[seen], entropy[seen]
+        entropy = _conditional_entropy(likelihood, grid[:, None], lapse_rate)
+        relevant = entropy > 1e-10
+        grid, entropy = grid[relevant], entropy[relevant]
         for block in row_blocks(len(wide), len(grid)):
             rows = wide[block]
             found[rows] = _STEP * norm.pdf(grid, mean[rows, None], sd[rows, None]) @ entropy
@@ -132,31 +130,30 @@ def _along_one(likelihood: Likelihood, mean: np.ndarray, sd: np.ndarray, lapse_r
 
 
 def similarity(estimator: Any, X: Any) -> np.ndarray:
-    """Correlation (m,), by the learned kernel, of each row's latent value with that of the most similar row kept.
+    """Largest correlation (m,) of each row's latent value with that of a training row, under the learned kernel.
 
-    1 is a row that the model has seen, 0 one that is like none of them: there it predicts what it would without data.
-    Sparse models keep some rows only, the others all of theirs.
+    1 is a training row, 0 a row that is unlike all of them, where the prediction is that of the prior. Sparse models
+    keep only their active or inducing rows.
     """
-    _require_one_model(estimator)
     kernel, kept = _kernel_and_rows(estimator)
-    return _most_alike(kernel, estimator._checked(X), kept)
+    return _max_correlation(kernel, estimator._rows(X), kept)
 
 
 def similarity_within(estimator: Any, max_rows: int = 1000) -> np.ndarray:
-    """``similarity`` of the rows kept that differ, or of at most so many, each with the most similar of the others."""
-    _require_one_model(estimator)
+    """``similarity`` of distinct training rows, at most ``max_rows``, each to the others."""
     kernel, kept = _kernel_and_rows(estimator)
-    kept = np.unique(kept, axis=0)  # a copy is like its original, and says nothing about new rows
+    kept = np.unique(kept, axis=0)  # a copy has similarity 1, unlike new rows
     if len(kept) < 2:
         return np.ones(len(kept))
     chosen = np.unique(np.linspace(0, len(kept) - 1, min(len(kept), max_rows)).round().astype(int))
-    return _most_alike(kernel, kept[chosen], kept, chosen)
+    return _max_correlation(kernel, kept[chosen], kept, chosen)
 
 
 def _kernel_and_rows(estimator: Any) -> tuple[Kernel, np.ndarray]:
+    _require_one_model(estimator)
     kernel, posterior = estimator.kernel_, estimator.posterior_
     if kernel.pairwise or kernel.gram_names or isinstance(kernel, PerClass):
-        raise TypeError("expected one kernel for all classes, on features, to tell how alike rows are")
+        raise TypeError("expected one kernel for all classes, on features, for the similarity of rows")
     if isinstance(posterior, MixturePosterior):
         posterior = posterior.members[0].posterior
     if isinstance(posterior, SeparatePosterior):
@@ -164,20 +161,22 @@ def _kernel_and_rows(estimator: Any) -> tuple[Kernel, np.ndarray]:
     return kernel, posterior.X
 
 
-def _most_alike(kernel: Kernel, X: np.ndarray, kept: np.ndarray, themselves: np.ndarray | None = None) -> np.ndarray:
-    """Largest correlation of each row of X with a row kept, other than itself; 0 where a latent value is known
-    beforehand, as it is for a linear kernel at the origin: its covariances are 0, and so is its variance."""
-    own = _spread(kernel, kept)
+def _max_correlation(
+    kernel: Kernel, X: np.ndarray, kept: np.ndarray, own_index: np.ndarray | None = None
+) -> np.ndarray:
+    """Largest correlation of each row of X with a kept row other than itself; 0 where the prior variance is 0, as for a
+    linear kernel at the origin."""
+    kept_sd = _prior_sd(kernel, kept)
     found = np.empty(len(X))
     for block in row_blocks(len(X), len(kept)):
-        alike = kernel(X[block], kept) / own / _spread(kernel, X[block])[:, None]
-        if themselves is not None:
-            alike[np.arange(len(alike)), themselves[block]] = -np.inf
-        found[block] = alike.max(axis=1)
+        correlation = kernel(X[block], kept) / kept_sd / _prior_sd(kernel, X[block])[:, None]
+        if own_index is not None:
+            correlation[np.arange(len(correlation)), own_index[block]] = -np.inf
+        found[block] = correlation.max(axis=1)
     return np.clip(found, 0.0, 1.0)
 
 
-def _spread(kernel: Kernel, X: np.ndarray) -> np.ndarray:
-    """Standard deviations (m,), 1 where there is none."""
+def _prior_sd(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """Prior standard deviations (m,), 1 in place of 0."""
     variance = kernel.diag(X)
     return np.sqrt(np.where(variance > 0, variance, 1.0))

@@ -8,8 +8,9 @@ from .importance import Importance
 from .leave_one_out import LeaveOneOut
 from .metropolis import Metropolis
 from .nuts import NUTS
-from .objective import Model
+from .objective import Objective
 from .results import HyperResult, Samples
+from .search import Search
 
 __all__ = [
     "HMC",
@@ -22,6 +23,7 @@ __all__ = [
     "Importance",
     "LeaveOneOut",
     "Metropolis",
-    "Model",
+    "Objective",
     "Samples",
+    "Search",
 ]

@@ -1,7 +1,5 @@
 """Selection of rows and learning of parameters in turns (LPJ05 sections 3.3-3.4, algorithm 2)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,25 +8,28 @@ import numpy as np
 
 from ..inference.active.active_set import ActiveSet, ActiveSites
 from ..inference.active.ivm import IVM
+from ..inference.active.tasks import select_parts
 from ..inference.base import class_matrix
+from ..inference.problem import Problem
 from ..inference.settings import check_counts
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..numerics import linalg
-from ..training.monitor import quiet, track
+from ..training.monitor import SILENT, Monitor
 from .coordinates import Coordinates, check_coordinates
 from .evidence import Fixed, maximise
-from .objective import Model
+from .objective import Objective
 from .priors import LogPrior, Normal, PriorLike
 from .results import HyperResult
-from .target import Target
+from .search import ONE_START, Effort, Search
+from .target import Evaluate, Target
 
 #: Rows taken up together where there are several classes.
 _BLOCK = 16
 #: Small parts of a model are worked out together up to so many rows.
 _MERGED = 96
 #: Nats between scores that are as good as equal.
-_ALIKE = 0.5
+_EQUAL = 0.5
 
 
 class _Round(NamedTuple):
@@ -36,16 +37,16 @@ class _Round(NamedTuple):
 
     theta: np.ndarray
     value: float
-    settled: bool
+    converged: bool
 
 
 @dataclass(frozen=True)
-class Alternating:
+class Alternating(Search):
     """For the informative vector machine: choose rows, learn from their sites, choose again.
 
     Given the active rows and their sites the kernel's parameters maximise log N(m | 0, K_I + B^-1) (LPJ05 eq 26); then,
     with rows chosen anew, the likelihood's maximise sum_n log Z_n over all rows (eq 28). The sites are held fixed while
-    the kernel is learned, so the turns are not steps up one hill: the number of rounds is given, and the parameters
+    the kernel is learned, so the turns do not maximise one objective: the number of rounds is given, and the parameters
     after the last are kept, or those of a better one (``keep``).
 
     Parameters
@@ -81,80 +82,88 @@ class Alternating:
         if self.keep not in ("last", "best"):
             raise ValueError(f"keep must be 'last' or 'best', got {self.keep!r}")
 
-    def check(self, engine: Any) -> None:
-        if not isinstance(engine, IVM):
+    def check(self, objective: Objective) -> None:
+        if not isinstance(objective.engine, IVM):
+            name = type(objective.engine).__name__
             raise TypeError(
-                "hyper='alternating' takes turns with the selection of active rows: expected IVMClassifier, "
-                f"IVMRegressor or inference='ivm', got {type(engine).__name__}; use hyper='evidence'"
+                f"hyper='alternating' alternates with the selection of active rows, which {name} does not do: use "
+                "hyper='evidence', or IVMClassifier, IVMRegressor or GPOrdinalClassifier(inference='ivm')"
             )
 
     def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+        self, objective: Objective, rng: np.random.Generator, monitor: Monitor = SILENT, effort: Effort = ONE_START
     ) -> HyperResult:
-        self.check(model.engine)
-        if n_restarts_optimizer:
-            raise ValueError(
-                f"hyper='alternating' has no restarts: expected n_restarts_optimizer=0, got {n_restarts_optimizer}"
-            )
-        if model.theta.size == 0:
-            return Fixed()(model, rng)
-        prior, split = model.log_prior(self.prior), model.kernel.theta.size
-        theta, value, n_evaluations = model.theta, np.nan, 0
+        self.check(objective)
+        if effort.n_restarts_optimizer:
+            given = effort.n_restarts_optimizer
+            raise ValueError(f"hyper='alternating' has no restarts: expected n_restarts_optimizer=0, got {given}")
+        if objective.theta.size == 0:
+            return Fixed()(objective, rng)
+        problem = objective.problem
+        prior, split = objective.log_prior(self.prior), problem.kernel.theta.size
+        theta, value, n_evaluations = objective.theta, np.nan, 0
         rounds: list[_Round] = []
-        for _ in track(range(self.n_rounds), "rounds"):
-            settled = True
-            if split:
-                batches = _batched(model, [active.sites() for active in self._select(model, theta)])
-                evidence = partial(_site_evidence, model.kernel, batches)
-                target = self._target(evidence, model, prior, slice(0, split), theta)
-                found = maximise(
-                    target, theta[:split], self.max_iter, self.tol, self._coordinates(model, slice(0, split))
-                )
-                theta, value = np.concatenate([found.theta, theta[split:]]), found.value
-                n_evaluations, settled = n_evaluations + found.n_evaluations, found.converged
-            if split < len(theta):
-                beliefs = [_beliefs(active) for active in self._select(model, theta)]
-                target = self._target(partial(_partition, model, beliefs), model, prior, slice(split, None), theta)
-                own = self._coordinates(model, slice(split, None))
-                found = maximise(target, theta[split:], self.max_iter, self.tol, own)
-                theta = np.concatenate([theta[:split], found.theta])
-                n_evaluations, settled = n_evaluations + found.n_evaluations, settled and found.converged
-            rounds.append(_Round(theta, value, settled))
+        stopped = False
+        with monitor.task("rounds") as steps:
+            for _ in steps.each(range(self.n_rounds)):
+                converged = True
+                if split:
+                    batches = _batched(problem, [active.sites() for active in self._select(objective, theta)])
+                    evidence = partial(_site_evidence, problem.kernel, batches)
+                    found = self._turn(evidence, objective, prior, slice(0, split), theta, steps)
+                    theta, value = np.concatenate([found.theta, theta[split:]]), found.value
+                    n_evaluations, converged = n_evaluations + found.n_evaluations, found.converged
+                    stopped |= found.stopped
+                if split < len(theta):
+                    moments = [_moments(active) for active in self._select(objective, theta)]
+                    partition = partial(_partition, problem, moments)
+                    found = self._turn(partition, objective, prior, slice(split, None), theta, steps)
+                    theta = np.concatenate([theta[:split], found.theta])
+                    n_evaluations, converged = n_evaluations + found.n_evaluations, converged and found.converged
+                    stopped |= found.stopped
+                rounds.append(_Round(theta, value, converged))
         kept = rounds[-1]
         if self.keep == "best":
-            scores = np.array([self._predicts(model, each.theta) for each in rounds])
-            kept = rounds[np.flatnonzero(scores >= scores.max() - _ALIKE)[-1]]
-        names, trace = tuple(model.theta_names), tuple(each.value for each in rounds)
-        return HyperResult(kept.theta, kept.value, n_evaluations, kept.settled, theta_names=names, trace=trace)
+            scores = np.array([self._score(objective, each.theta) for each in rounds])
+            kept = rounds[np.flatnonzero(scores >= scores.max() - _EQUAL)[-1]]
+        return HyperResult(
+            kept.theta,
+            kept.value,
+            n_evaluations,
+            kept.converged,
+            stopped or len(rounds) < self.n_rounds,
+            theta_names=objective.theta_names,
+            trace=tuple(each.value for each in rounds),
+        )
 
-    def _select(self, model: Model, theta: np.ndarray) -> list[ActiveSet]:
-        """The active rows at theta, of every part of the model."""
-        ivm: Any = model.engine
-        # Pseudo-observations with unit noise would say little of the amplitude. With covariances for every class a
+    def _select(self, objective: Objective, theta: np.ndarray) -> list[ActiveSet]:
+        """The active rows at theta, of every part of the problem."""
+        ivm: Any = objective.engine
+        # Pseudo-observations with unit noise would hardly determine the amplitude. With covariances for every class a
         # block of rows costs little more than one.
-        few = min(self.n_active, ivm.size(len(model.y)))
-        block_size = ivm.block_size if model.n_latent == 1 else max(ivm.block_size, _BLOCK)
-        ivm = replace(ivm, n_active=few, update="adf", block_size=block_size)
-        with quiet():
-            active, interrupted = model.select(ivm, theta)
-        if interrupted:
-            raise KeyboardInterrupt
-        return active
+        few = min(self.n_active, ivm.size(objective.n_rows))
+        block_size = ivm.block_size if objective.problem.n_latent == 1 else max(ivm.block_size, _BLOCK)
+        return select_parts(objective.problem, replace(ivm, n_active=few, update="adf", block_size=block_size), theta)
 
-    def _predicts(self, model: Model, theta: np.ndarray) -> float:
+    def _score(self, objective: Objective, theta: np.ndarray) -> float:
         """How well the active rows at theta predict labels, each without itself: the sum of log probabilities."""
-        likelihoods = [part.at(theta)[1] for part in model.parts]
+        parts = objective.problem.parts
         scores = [
-            likelihood.loo_log_prob(part.y, *active.without_own_site()).sum()
-            for likelihood, part, active in zip(likelihoods, model.parts, self._select(model, theta), strict=True)
+            part.at(theta)[1].loo_log_prob(part.y, *active.without_own_site()).sum()
+            for part, active in zip(parts, self._select(objective, theta), strict=True)
         ]
         return float(np.nan_to_num(sum(scores), nan=-np.inf))
 
-    def _coordinates(self, model: Model, part: slice) -> Coordinates:
-        return Coordinates(self.coordinates, model.positive[part], model.theta_bounds[part])
-
-    def _target(self, evaluate: Any, model: Model, prior: LogPrior, part: slice, theta: np.ndarray) -> Target:
-        """The objective of one turn in its part of theta, the rest as it is."""
+    def _turn(
+        self,
+        evaluate: Evaluate,
+        objective: Objective,
+        prior: LogPrior,
+        part: slice,
+        theta: np.ndarray,
+        monitor: Monitor,
+    ) -> HyperResult:
+        """Maximise over one part of theta, the rest as it is."""
 
         def within(own: np.ndarray, of_theta: bool) -> tuple[float, np.ndarray]:
             whole = theta.copy()
@@ -162,10 +171,13 @@ class Alternating:
             log_prior, slope = prior(whole, of_theta)
             return log_prior, slope[part]
 
-        return Target(evaluate, within, model.theta_bounds[part], of_theta=False)  # type: ignore[arg-type]
+        bounds = objective.theta_bounds[part]
+        target = Target(evaluate, within, bounds, of_theta=False)
+        coordinates = Coordinates(self.coordinates, objective.problem.positive[part], bounds)
+        return maximise(target, theta[part], self.max_iter, self.tol, coordinates, monitor)
 
 
-def _beliefs(active: ActiveSet) -> tuple[np.ndarray, np.ndarray]:
+def _moments(active: ActiveSet) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances (n, C) of all rows."""
     return active.mean, np.array(np.broadcast_to(active.variance, active.mean.shape))
 
@@ -179,7 +191,7 @@ class _Batch(NamedTuple):
     together: np.ndarray | None
 
 
-def _batched(model: Model, sites: list[ActiveSites]) -> list[_Batch]:
+def _batched(problem: Problem, sites: list[ActiveSites]) -> list[_Batch]:
     """The active rows of all parts, small parts side by side: one call for ten rows costs as much as for fifty."""
     groups: list[list[int]] = []
     for m in np.argsort([len(own.rows) for own in sites]):
@@ -188,7 +200,7 @@ def _batched(model: Model, sites: list[ActiveSites]) -> list[_Batch]:
         groups[-1].append(int(m))
     batches = []
     for group in groups:
-        X = np.concatenate([model.parts[m].X[sites[m].rows] for m in group])
+        X = np.concatenate([problem.parts[m].X[sites[m].rows] for m in group])
         part = np.repeat(group, [len(sites[m].rows) for m in group])
         joined = ActiveSites(*(np.concatenate(field) for field in zip(*(sites[m] for m in group), strict=True)))
         batches.append(_Batch(X, joined, None if len(group) == 1 else np.equal.outer(part, part)))
@@ -238,11 +250,11 @@ def _evidence_of_batch(kernel: Kernel, batch: _Batch) -> tuple[float, np.ndarray
 
 
 def _partition(
-    model: Model, beliefs: list[tuple[np.ndarray, np.ndarray]], theta: np.ndarray, state: Any = None
+    problem: Problem, moments: list[tuple[np.ndarray, np.ndarray]], theta: np.ndarray, state: Any = None
 ) -> tuple[float, np.ndarray, None]:
     """sum_n log Z_n over all rows, and its gradient in the likelihood's theta (LPJ05 eq 28)."""
     value, gradient = 0.0, np.zeros_like(theta)
-    for part, own in zip(model.parts, beliefs, strict=True):
+    for part, own in zip(problem.parts, moments, strict=True):
         likelihood: Likelihood = part.likelihood.with_theta(theta)
         value += float(likelihood.tilted(part.y, *own)[0].sum())
         gradient += likelihood.tilted_gradient(part.y, *own)

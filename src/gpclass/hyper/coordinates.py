@@ -9,8 +9,6 @@ optimum is the same, the way there is not. With x = exp(theta):
   scales of inputs). A step shrinks near either bound, which is never reached.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,10 +1,8 @@
 """Kernel parameters by maximum evidence, or maximum a posteriori when there is a prior."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -12,11 +10,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import OptimizeResult, minimize
 
 from ..inference.settings import check_counts
-from ..training.monitor import task, track
+from ..training.monitor import SILENT, Monitor
 from .coordinates import Coordinates, check_coordinates
-from .objective import Model
+from .objective import Objective
 from .priors import Normal, PriorLike
 from .results import HyperResult
+from .search import ONE_START, Effort, Search
 from .target import Target
 
 #: Step in theta for the curvature of the log posterior: wide enough for gradients that EP knows to 1e-4.
@@ -29,27 +28,29 @@ _SMALL_SLOPE = 50.0
 
 
 @dataclass(frozen=True)
-class Fixed:
-    """Leave theta alone."""
+class Fixed(Search):
+    """Leave theta as it is."""
+
+    learns: ClassVar[bool] = False
 
     def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+        self, objective: Objective, rng: np.random.Generator, monitor: Monitor = SILENT, effort: Effort = ONE_START
     ) -> HyperResult:
-        return HyperResult(model.theta, float("nan"), 0, True, theta_names=tuple(model.theta_names))
+        return HyperResult(objective.theta, float("nan"), 0, True, theta_names=objective.theta_names)
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Search):
     """L-BFGS-B on the engine's objective plus the log prior, with analytic gradients.
 
     Parameters
     ----------
     prior : Prior, dictionary of parameter name to Prior, or None
-        See ``gpclass.hyper.priors``. The default is weak: theta is normal about its starting values with standard deviation
-        3, a factor of twenty either way. It keeps parameters finite that the data say nothing about. Where the default
-        kernel gets a length-scale for each input, those that were given no prior may be expected to be alike instead:
-        normal about the optimum of a common one with standard deviation 0.5 (and, if no prior was given at all, so are
-        the other parameters about theirs).
+        See ``gpclass.hyper.priors``. The default is weak: theta is normal about its starting values with standard
+        deviation 3, a factor of twenty either way. It keeps parameters finite that the data do not determine. Where the
+        default kernel gets a length-scale for each input, those without a prior of their own may be expected to be
+        similar instead: normal about the optimum of a common one with standard deviation 0.5 (and, if no prior was
+        given at all, so are the other parameters about theirs).
     max_iter : int
         Limit on L-BFGS-B iterations.
     tol : float
@@ -77,50 +78,61 @@ class Evidence:
         if self.max_rows is not None:
             check_counts(self, max_rows=2)
 
+    tries_relevances: ClassVar[bool] = True
+    #: whether the mode is that of the density of theta, or of the density as the priors are written
+    of_theta: ClassVar[bool] = False
+
+    @property
+    def row_limit(self) -> int | None:
+        return self.max_rows
+
     def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+        self, objective: Objective, rng: np.random.Generator, monitor: Monitor = SILENT, effort: Effort = ONE_START
     ) -> HyperResult:
-        start = model.theta
+        start = objective.theta
         if start.size == 0:
-            return Fixed()(model, rng)
-        if self.max_rows is not None:
-            model = model.thinned(self.max_rows)
-        low, high = model.theta_bounds.T
-        draws = start + self.spread * rng.standard_normal((n_restarts_optimizer, start.size))
+            return Fixed()(objective, rng)
+        objective = objective.thinned(self.max_rows)
+        low, high = objective.theta_bounds.T
+        draws = start + self.spread * rng.standard_normal((effort.n_restarts_optimizer, start.size))
         starts = [start, *np.clip(draws, low, high)]
-        searches = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(self._maximise)(model, theta) for theta in starts
-        )
-        runs, causes = zip(*track(searches, "starting points", len(starts)), strict=True)
+        with monitor.task("starting points", len(starts)) as steps:
+            work = (delayed(self._search)(objective, theta, steps) for theta in starts)
+            searches = Parallel(n_jobs=effort.n_jobs, return_as="generator")(work)
+            runs, causes = zip(*steps.each(searches), strict=True)
         best = max(runs, key=lambda run: run.value)
         if not np.isfinite(best.value):
             raise LinAlgError(f"nothing can be computed at the starting values: {causes[0]}")
         close = 1e-3 if self.coordinates == "sigmoid" else 1e-8  # a sigmoid never quite reaches its ends
         touched = (np.abs(best.theta - low) < close) | (np.abs(best.theta - high) < close)
-        names = tuple(name for name, hit in zip(model.theta_names, touched, strict=True) if hit)
-        return best._replace(
+        at_bounds = tuple(name for name, hit in zip(objective.theta_names, touched, strict=True) if hit)
+        return replace(
+            best,
             n_evaluations=sum(run.n_evaluations for run in runs),
-            at_bounds=names,
-            covariance=self.covariance(self.target(model, strict=False), best.theta),
-            theta_names=tuple(model.theta_names),
+            stopped=any(run.stopped for run in runs) or len(runs) < len(starts),
+            at_bounds=at_bounds,
+            theta_names=objective.theta_names,
+            search=self,
+            objective=objective,
         )
 
     def value_and_gradient(
-        self, model: Model, theta: np.ndarray, init: Any, *, strict: bool
+        self, objective: Objective, theta: np.ndarray, init: Any, *, strict: bool
     ) -> tuple[float, np.ndarray, Any]:
         """What the search maximises, before the prior."""
-        return model.value_and_gradient(theta, init, strict=strict)
+        return objective.value_and_gradient(theta, init, strict=strict)
 
-    def target(self, model: Model, strict: bool = True) -> Target:
-        """What the search maximises, with the prior; ``strict`` turns away from where the engine does not converge."""
-        evaluate = partial(self.value_and_gradient, model, strict=strict)
-        return Target(evaluate, model.log_prior(self.prior), model.theta_bounds, of_theta=False)
+    def target(self, objective: Objective, strict: bool = True) -> Target:
+        """What the search maximises, with the prior; ``strict`` refuses values of an engine that did not converge."""
+        evaluate = partial(self.value_and_gradient, objective, strict=strict)
+        return Target(evaluate, objective.log_prior(self.prior), objective.theta_bounds, of_theta=self.of_theta)
 
-    def covariance(self, target: Target, theta: np.ndarray) -> np.ndarray | None:
+    def covariance_at(self, objective: Objective, theta: np.ndarray) -> np.ndarray | None:
         """Laplace's covariance of theta at an optimum, from the change of the gradient over small steps.
 
-        NaN for entries at a bound, or that nothing holds where they are; the others are then given those.
+        NaN for entries at a bound, or that the data do not determine; the others are then given those.
         """
+        target = self.target(objective, strict=False)
         low, high = target.bounds.T
         inside = np.flatnonzero((theta - low > 1e-8) & (high - theta > 1e-8))
         covariance = np.full((len(theta), len(theta)), np.nan)
@@ -134,28 +146,36 @@ class Evidence:
         if not np.all(np.isfinite(curvature)):
             return covariance
         curvature = 0.5 * (curvature + curvature.T)
-        held = np.arange(len(inside))
-        while len(held):
+        kept = np.arange(len(inside))
+        while len(kept):
             try:
-                factor = cho_factor(curvature[np.ix_(held, held)])
+                factor = cho_factor(curvature[np.ix_(kept, kept)])
             except LinAlgError:
-                held = np.delete(held, np.argmin(np.diag(curvature)[held]))
+                kept = np.delete(kept, np.argmin(np.diag(curvature)[kept]))
                 continue
-            covariance[np.ix_(inside[held], inside[held])] = cho_solve(factor, np.eye(len(held)))
+            covariance[np.ix_(inside[kept], inside[kept])] = cho_solve(factor, np.eye(len(kept)))
             break
         return covariance
 
-    def _maximise(self, model: Model, theta: np.ndarray) -> tuple[HyperResult, str]:
+    def _search(self, objective: Objective, theta: np.ndarray, monitor: Monitor) -> tuple[HyperResult, str]:
         """The nearest optimum, and why evaluations failed, if any did."""
-        target = self.target(model)
+        target = self.target(objective)
         if not np.isfinite(target(theta)[0]):
-            # Better an evidence from an engine that has not converged than none.
-            target = self.target(model, strict=False)
-        coordinates = Coordinates(self.coordinates, model.positive, target.bounds)
-        return maximise(target, theta, self.max_iter, self.tol, coordinates), target.cause
+            # An evidence from an engine that has not converged is better than none.
+            target = self.target(objective, strict=False)
+        coordinates = Coordinates(self.coordinates, objective.problem.positive, target.bounds)
+        return maximise(target, theta, self.max_iter, self.tol, coordinates, monitor), target.cause
 
 
-def maximise(target: Target, theta: np.ndarray, max_iter: int, tol: float, coordinates: Coordinates) -> HyperResult:
+class DensityMode(Evidence):
+    """The mode of the density of theta itself, whatever the priors are written for: where samplers start."""
+
+    of_theta: ClassVar[bool] = True
+
+
+def maximise(
+    target: Target, theta: np.ndarray, max_iter: int, tol: float, coordinates: Coordinates, monitor: Monitor = SILENT
+) -> HyperResult:
     """The nearest optimum, by L-BFGS-B."""
     first, slope = target(theta)
     if not np.isfinite(first):
@@ -173,11 +193,12 @@ def maximise(target: Target, theta: np.ndarray, max_iter: int, tol: float, coord
         return (-value / scale, -gradient * within / units / scale) if np.isfinite(value) else (_REFUSED, gradient)
 
     trace = [first]
-    with task("search") as search:
+    with monitor.task("search") as search:
 
         def tell(intermediate_result: OptimizeResult) -> None:
             trace.append(-float(intermediate_result.fun) * scale)
-            if search.step(f"log posterior {trace[-1]:.2f}"):
+            search.step(f"log posterior {trace[-1]:.2f}")
+            if search.should_stop:
                 raise StopIteration
 
         found = minimize(
@@ -190,10 +211,10 @@ def maximise(target: Target, theta: np.ndarray, max_iter: int, tol: float, coord
             callback=tell,
         )
     value = -float(found.fun) * scale
-    top = coordinates.back(found.x / units)[0]
+    optimum = coordinates.back(found.x / units)[0]
     converged = bool(found.success) and not target.n_refused
     if converged and coordinates.kind != "log":
         # The search may have stopped where its steps hardly change theta, with a slope still to go up.
-        uphill = np.clip(top + target(top)[1], *target.bounds.T) - top
+        uphill = np.clip(optimum + target(optimum)[1], *target.bounds.T) - optimum
         converged = float(np.max(np.abs(uphill))) < _SMALL_SLOPE * np.sqrt(tol * max(abs(value), scale))
-    return HyperResult(top, value, target.n_evaluations, converged, trace=tuple(trace))
+    return HyperResult(optimum, value, target.n_evaluations, converged, search.should_stop, trace=tuple(trace))

@@ -1,31 +1,32 @@
 """Kernel parameters by the probabilities of rows set aside, under an informative vector machine of the others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from ..inference.active.ivm import IVM
 from ..inference.calibration import LooPrediction, calibrate
+from ..inference.prior import ActivePrior
+from ..inference.problem import held_out_rows
 from ..inference.settings import check_counts
 from ..likelihoods import Gaussian
-from ..training.monitor import quiet, task
+from ..training.monitor import SILENT, Monitor
 from .evidence import Evidence
-from .objective import Model, set_aside
+from .objective import Objective
 from .results import HyperResult
+from .search import ONE_START, Effort, Search
 
 #: First step of the search in theta, a factor of two.
 _STEP = float(np.log(2.0))
-#: A step must gain so many nats, over all judges together: less is chance.
+#: A step must gain so many nats, over all held-out rows together: less is chance.
 _GAIN = 0.5
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOut(Search):
     """Learn by ``first``, then put right what it says of scale, by what predicts rows that were set aside.
 
     The evidence of a few hundred rows asks for smoother functions than many rows do, and leave-one-out predictions of a
@@ -65,88 +66,93 @@ class HeldOut:
         if not self.tol > 0.0:
             raise ValueError(f"HeldOut: tol must be positive, got {self.tol!r}")
 
+    adjusts: ClassVar[bool] = True
+
     def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+        self, objective: Objective, rng: np.random.Generator, monitor: Monitor = SILENT, effort: Effort = ONE_START
     ) -> HyperResult:
-        self.check(model)
-        return self.adjust(model, self.first(model, rng, n_restarts_optimizer, n_jobs))
+        self.check(objective)
+        return self.adjust(objective, self.first(objective, rng, monitor, effort), monitor)
 
-    def check(self, model: Model) -> None:
-        """Refuse, before any work, a model that no informative vector machine can be made of."""
-        self._ivm(model, len(model.y)).selector(model.kernel, model.likelihood, model.n_latent)
+    def check(self, objective: Objective) -> None:
+        problem = objective.problem
+        self._ivm(objective, problem.n_rows).selector(problem.kernel, problem.likelihood, problem.n_latent)
 
-    def _ivm(self, model: Model, n_rows: int) -> IVM:
+    def _ivm(self, objective: Objective, n_rows: int) -> IVM:
         """That of the models compared: the model's own, where it has one, with fewer active rows."""
-        ivm: Any = model.engine if isinstance(model.engine, IVM) else IVM()
+        ivm = objective.engine if isinstance(objective.engine, IVM) else IVM()
         return replace(ivm, n_active=min(self.n_active, ivm.size(n_rows)), n_exchanges=0)
 
-    def adjust(self, model: Model, found: HyperResult) -> HyperResult:
-        """What ``first`` has found, put right."""
-        kernel, likelihood = model.at(found.theta)
-        model = replace(model, kernel=kernel, likelihood=likelihood)
-        rows = model.spread_rows(self.n_rows)
-        few = replace(model, X=model.X[rows], y=model.y[rows], likelihood=model.likelihood.subset(rows))
-        judges = set_aside(few.y, self.n_held_out)
-        names = [name.rpartition(".")[2].partition("[")[0] for name in model.kernel.theta_names]
+    def adjust(self, objective: Objective, found: HyperResult, monitor: Monitor = SILENT) -> HyperResult:
+        """What ``first`` has found, its scales adjusted."""
+        problem = objective.problem.started_at(found.theta)
+        rows = problem.spread_rows(self.n_rows)
+        few = replace(objective, problem=problem.subset(rows))
+        held_out = held_out_rows(few.problem.y, self.n_held_out)
+        roles = [entry.role for entry in problem.kernel.theta_entries]
         # Variances last: calibration stands in for much of what they do.
-        distinct = sorted(dict.fromkeys(names), key=lambda name: name == "variance")
-        groups = np.array([[name == other for other in names] for name in distinct], bool)
-        if not (len(groups) and np.any(judges)):
-            return found  # nothing to move, or nobody to say where
-        low, high = model.theta_bounds.T
-        likelihood_free = np.zeros((len(groups), len(model.theta) - len(names)))
+        distinct = sorted(dict.fromkeys(roles), key=lambda role: role == "variance")
+        groups = np.array([[role == other for other in roles] for role in distinct], bool)
+        if not (len(groups) and np.any(held_out)):
+            return found  # nothing to move, or no rows to evaluate it by
+        low, high = problem.theta_bounds.T
+        likelihood_free = np.zeros((len(groups), len(problem.theta) - len(roles)))
         directions = np.hstack([groups, likelihood_free])
 
         def at(shift: tuple[float, ...]) -> np.ndarray:
-            return np.clip(model.theta + np.array(shift) @ directions, low, high)
+            return np.clip(problem.theta + np.array(shift) @ directions, low, high)
 
-        with task("models compared") as compared:
+        with monitor.task("models compared") as compared:
+            n_evaluations = 0
 
             @cache
             def score(shift: tuple[float, ...]) -> float:
-                value = self.score(few, judges, at(shift))
-                stop.append(compared.step(f"log probability {value:.4f}"))
+                nonlocal n_evaluations
+                value = self.score(few, held_out, at(shift))
+                n_evaluations += 1
+                compared.step(f"log probability {value:.4f}")
                 return value
 
-            stop: list[bool] = []
-
             def enough() -> bool:
-                return len(stop) >= self.max_evaluations or any(stop)
+                return n_evaluations >= self.max_evaluations or compared.should_stop
 
             score((0.0,) * len(groups))
-            best, settled = _compass(score, len(groups), self.tol, _GAIN / np.count_nonzero(judges), enough)
+            best, converged = _compass(score, len(groups), self.tol, _GAIN / np.count_nonzero(held_out), enough)
         if not np.isfinite(score(best)):
             raise LinAlgError("no informative vector machine could be computed at the parameters to start from")
         touched = np.abs(at(best) - np.array([low, high])).min(axis=0) < 1e-8
         return HyperResult(
             at(best),
             score(best),
-            len(stop),
-            settled and found.converged,
-            at_bounds=tuple(name for name, hit in zip(model.theta_names, touched, strict=True) if hit),
-            theta_names=tuple(model.theta_names),
-            rows=None if len(rows) == len(model.y) else rows,
+            n_evaluations,
+            converged and found.converged,
+            found.stopped or (compared.should_stop and not converged),
+            at_bounds=tuple(name for name, hit in zip(problem.theta_names, touched, strict=True) if hit),
+            theta_names=tuple(problem.theta_names),
+            rows=None if len(rows) == problem.n_rows else rows,
         )
 
-    def score(self, model: Model, judges: np.ndarray, theta: np.ndarray) -> float:
-        """Mean log probability of the judges' labels, calibrated by them, given active rows among the others."""
-        kernel, likelihood = model.at(theta)
-        ivm = self._ivm(model, int(np.count_nonzero(~judges)))
+    def score(self, objective: Objective, held_out: np.ndarray, theta: np.ndarray) -> float:
+        """Mean log probability of the held-out labels, calibrated by them, given active rows among the others."""
+        problem = objective.problem
+        kernel, likelihood = problem.at(theta)
+        ivm = self._ivm(objective, int(np.count_nonzero(~held_out)))
+        prior = ActivePrior(kernel, problem.X, problem.n_latent, held_out)
         try:
-            with quiet():
-                active, interrupted = ivm.select(kernel, model.X, model.y, likelihood, model.n_latent, excluded=judges)
-                if interrupted:
-                    raise KeyboardInterrupt
-                ivm.settle(active, model.y, likelihood)
+            active, interrupted, _ = ivm.select(prior, problem.y, likelihood)
+            if interrupted:
+                raise KeyboardInterrupt
+            ivm.refined(active, problem.y, likelihood)
         except LinAlgError:
             return -np.inf
-        y, mean = model.y[judges], active.mean[judges]
-        variance = np.broadcast_to(active.variance[judges], mean.shape)
+        y, mean = problem.y[held_out], active.mean[held_out]
+        variance = np.broadcast_to(active.variance[held_out], mean.shape)
         if isinstance(likelihood, Gaussian):
             return float(likelihood.loo_log_prob(y, mean, variance).mean())
-        calibration = calibrate([LooPrediction(np.zeros(len(y)), likelihood, mean, variance)], y, np.ones(len(y)))
+        prediction = LooPrediction(np.zeros(len(y)), likelihood, mean, variance)
+        calibration = calibrate([prediction], y, np.ones(len(y)))
         log_p = likelihood.loo_log_prob(y, *calibration(mean, variance))
-        return float(calibration.mixed(log_p, likelihood.n_outcomes(model.n_latent)).mean())
+        return float(calibration.mixed(log_p, likelihood.n_outcomes(problem.n_latent)).mean())
 
 
 def _compass(score: Any, n: int, tol: float, gain: float, enough: Any) -> tuple[tuple[float, ...], bool]:

@@ -1,7 +1,5 @@
 """Hybrid Monte Carlo over theta with trajectories of fixed length, as WB98 ran it (section 5 and appendix D)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -12,11 +10,12 @@ from scipy.linalg import LinAlgError
 
 from ..inference.settings import check_counts
 from ..numerics.diagnostics import FEWEST_DRAWS
-from ..training.monitor import track
-from .objective import Model
+from ..training.monitor import Monitor
+from .objective import Objective
 from .priors import by_name
 from .results import HyperResult
 from .sampler import Sampler, from_chains
+from .search import Effort
 from .target import Target
 
 
@@ -74,71 +73,76 @@ class HMC(Sampler):
         """Trajectories that a callback cannot stop."""
         return self._n_burnt + FEWEST_DRAWS
 
-    def sample(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
-    ) -> HyperResult:
+    def sample(self, objective: Objective, rng: np.random.Generator, monitor: Monitor, effort: Effort) -> HyperResult:
         # The first chain starts at the kernel's values, as in the paper; further ones around them.
-        low, high = model.theta_bounds.T
-        starts = model.theta + 0.5 * rng.standard_normal((self.n_chains, model.theta.size))
+        low, high = objective.theta_bounds.T
+        starts = objective.theta + 0.5 * rng.standard_normal((self.n_chains, objective.theta.size))
         starts = np.clip(starts, low, high)
-        starts[0] = model.theta
+        starts[0] = objective.theta
         work = (
-            delayed(self._chain)(self.target(model), model, start, child)
+            delayed(self._chain)(self.target(objective), objective, start, child, monitor)
             for start, child in zip(starts, rng.spawn(self.n_chains), strict=True)
         )
-        thetas, densities, rates, counts, failures = zip(*Parallel(n_jobs=n_jobs)(work), strict=True)
+        thetas, densities, rates, counts, failures = zip(*Parallel(n_jobs=effort.n_jobs)(work), strict=True)
         n_kept = min(map(len, thetas))  # a callback may have stopped some chains
         return from_chains(
             np.stack([own[:n_kept] for own in thetas]),
             np.stack([own[:n_kept] for own in densities]),
-            model,
+            objective,
             sum(counts),
             acceptance=float(np.mean(rates)),
             n_failed=sum(failures),
+            stopped=n_kept < self.n_iter - self._n_burnt,
         )
 
-    def _steps(self, model: Model) -> np.ndarray:
+    def _steps(self, objective: Objective) -> np.ndarray:
         if isinstance(self.step_size, Mapping):
+            problem = objective.problem
             sizes = by_name(
-                self.step_size, model.theta_names, model.parameter_names, [0.1] * len(model.theta), "a step size"
+                self.step_size,
+                problem.theta_entries,
+                problem.parameter_names,
+                [0.1] * len(problem.theta),
+                "a step size",
             )
         else:
-            sizes = [self.step_size] * model.theta.size
+            sizes = [self.step_size] * objective.theta.size
         return np.array(sizes, dtype=float)
 
     def _chain(
-        self, target: Target, model: Model, theta: np.ndarray, rng: np.random.Generator
+        self, target: Target, objective: Objective, theta: np.ndarray, rng: np.random.Generator, monitor: Monitor
     ) -> tuple[np.ndarray, np.ndarray, float, int, int]:
         """Draws (S, p) after burn-in, their log densities, the mean acceptance, evaluations, and failures."""
-        steps = self._steps(model)
+        steps = self._steps(objective)
         value, slope = target(theta)
         if not np.isfinite(value):
             raise LinAlgError(f"nothing can be computed at the starting values: {target.cause}")
         draws, densities, rates = [], [], []
-        for _ in track(range(self.n_iter), "trajectories", self.n_iter, at_least=self._n_enough):
-            momentum = rng.standard_normal(len(theta))
-            place, there, gradient = theta, value, slope
-            final = momentum
-            for _ in range(self.n_leapfrog):
-                half = final + 0.5 * steps * gradient
-                place = place + steps * half
-                there, gradient = target(place)
-                if not np.isfinite(there):
-                    break
-                final = half + 0.5 * steps * gradient
-            # Metropolis on the energy H = E + p'p / 2, E = -log density.
-            change = float(there - value - 0.5 * (final @ final - momentum @ momentum))
-            rate = float(np.exp(min(0.0, change))) if np.isfinite(there) else 0.0
-            if rng.uniform() < rate:
-                theta, value, slope = place, there, gradient
-            draws.append(theta)
-            densities.append(value)
-            rates.append(rate)
+        with monitor.task("trajectories", self.n_iter) as trajectories:
+            for _ in trajectories.each(range(self.n_iter), at_least=self._n_enough):
+                momentum = rng.standard_normal(len(theta))
+                place, there, gradient = theta, value, slope
+                final = momentum
+                for _ in range(self.n_leapfrog):
+                    half = final + 0.5 * steps * gradient
+                    place = place + steps * half
+                    there, gradient = target(place)
+                    if not np.isfinite(there):
+                        break
+                    final = half + 0.5 * steps * gradient
+                # Metropolis on the energy H = E + p'p / 2, E = -log density.
+                change = float(there - value - 0.5 * (final @ final - momentum @ momentum))
+                rate = float(np.exp(min(0.0, change))) if np.isfinite(there) else 0.0
+                if rng.uniform() < rate:
+                    theta, value, slope = place, there, gradient
+                draws.append(theta)
+                densities.append(value)
+                rates.append(rate)
         kept = slice(self._n_burnt, None)
         return (
             np.array(draws[kept]),
             np.array(densities[kept]),
             float(np.mean(rates[kept])),
             target.n_evaluations,
-            (target.n_refused),
+            target.n_refused,
         )

@@ -23,12 +23,13 @@ from scipy.special import gammaln, logsumexp
 from ..inference.settings import check_counts
 from ..numerics import linalg
 from ..numerics.diagnostics import effective_weights, pareto_smoothed
-from ..training.monitor import task
+from ..training.monitor import SILENT, Monitor
 from . import published_importance as published_importance
-from .objective import Model
+from .objective import Objective
 from .priors import ExponentialGamma, PriorLike, Relevance
 from .results import ENOUGH, HyperResult, Samples
 from .sampler import Sampler
+from .search import Effort
 from .target import Target
 
 #: GR06's prior for phi = w / 2, vague: psi integrated out.
@@ -57,7 +58,7 @@ class Importance(Sampler):
         the weights of a ``WeightedSum`` alone (G06). Predictions are then made at the mean, as in the paper.
     """
 
-    prior: PriorLike | str = "hierarchy"  # type: ignore[assignment]
+    prior: PriorLike | str = "hierarchy"
     n_draws: int = 500
     n_rounds: int | None = None
     as_published: bool = False
@@ -80,25 +81,22 @@ class Importance(Sampler):
 
     @property
     def averages(self) -> bool:
-        """Whether predictions average over the draws."""
-        return not self.as_published
+        return not self.as_published  # the paper predicts at the mean
 
-    def prior_for(self, model: Model) -> PriorLike:
+    def prior_for(self, objective: Objective) -> PriorLike:
         if not isinstance(self.prior, str):
             return self.prior
-        scaled = any(name.split("[")[0].split(".")[-1] == "length_scale" for name in model.theta_names)
+        scaled = any(entry.role == "length_scale" for entry in objective.problem.theta_entries)
         return {"length_scale": HIERARCHY} if scaled else {}
 
-    def sample(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
-    ) -> HyperResult:
+    def sample(self, objective: Objective, rng: np.random.Generator, monitor: Monitor, effort: Effort) -> HyperResult:
         if self.as_published:
-            with linalg.suited_threads(len(model.y)):
-                return published_importance.sample(model, rng, self.n_draws, self._n_rounds)
-        best = self.optimum(model, rng, n_restarts_optimizer, n_jobs)
-        target = self._density(model)
-        first = Proposal.near(best, model.theta_bounds)
-        thetas, values, raw = adaptive_draws(target, first, self.n_draws, self._n_rounds, rng)
+            with linalg.suited_threads(objective.n_rows):
+                return published_importance.sample(objective, rng, self.n_draws, self._n_rounds, monitor)
+        best = self.optimum(objective, rng, monitor, effort)
+        target = self._density(objective)
+        first = Proposal.near(best, objective.theta_bounds)
+        thetas, values, raw = adaptive_draws(target, first, self.n_draws, self._n_rounds, rng, monitor)
         log_weights, k = pareto_smoothed(raw)
         effective = effective_weights(log_weights)
         done = np.isfinite(values)
@@ -116,28 +114,29 @@ class Importance(Sampler):
             float(weights @ values[done]),
             best.n_evaluations + target.n_evaluations,
             effective >= ENOUGH and k < 0.7,
-            theta_names=tuple(model.theta_names),
+            best.stopped,
+            theta_names=objective.theta_names,
             samples=samples,
         )
 
-    def _density(self, model: Model) -> Target:
+    def _density(self, objective: Objective) -> Target:
         """The log density of theta without its gradient, which importance sampling does not need."""
 
         def evaluate(theta: np.ndarray, init: object) -> tuple[float, np.ndarray, object]:
-            fit = model.fit(theta, init, strict=True)
+            fit = objective.fit(theta, init, strict=True)
             return fit.objective, np.zeros_like(theta), fit.state
 
-        return self._over(model, evaluate)
+        return self._target_of(objective, evaluate)
 
 
 def adaptive_draws(
-    target: Target, first: Proposal, n_draws: int, n_rounds: int, rng: np.random.Generator
+    target: Target, first: Proposal, n_draws: int, n_rounds: int, rng: np.random.Generator, monitor: Monitor = SILENT
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draws (S, p), log densities (S,) and log importance weights (S,), whose mean is the density's integral."""
     proposals = [first]
     thetas, values = np.empty((0, len(first.centre))), np.empty(0)
     sizes = np.diff(np.linspace(0, n_draws, n_rounds + 1).astype(int))
-    with task("draws", n_draws) as draws:
+    with monitor.task("draws", n_draws) as draws:
         for done, size in enumerate(sizes, start=1):
             thetas = np.vstack([thetas, proposals[-1].draw(size, rng)])
             for theta in thetas[-size:]:

@@ -12,8 +12,6 @@ Each sweep has four blocks. Y are the auxiliaries, m = L nu the latent values wi
 Random-walk proposals adapt their size and shape during burn-in only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,14 +20,16 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.linalg import LinAlgError
 
-from ..inference.base import Fit, Info
-from ..inference.dense.gibbs import Draws, Gibbs, draw_auxiliaries, start_auxiliaries
+from ..inference.base import Draws, Fit, Info
+from ..inference.dense.gibbs import Gibbs, draw_auxiliaries, start_auxiliaries
+from ..inference.posteriors import make_posterior
 from ..numerics import linalg
-from ..training.monitor import task
-from .objective import Model
+from ..training.monitor import Monitor
+from .objective import Objective
 from .priors import LogPrior
 from .results import HyperResult
 from .sampler import Sampler, from_chains, scattered
+from .search import Effort
 
 #: Acceptance that random-walk steps are adapted to.
 _GOAL = 0.3
@@ -45,50 +45,51 @@ class Metropolis(Sampler):
     ``n_models`` are as for every sampler (``Sampler``).
     """
 
-    def check(self, engine: Any) -> None:
-        if not isinstance(engine, Gibbs):
+    def check(self, objective: Objective) -> None:
+        if not isinstance(objective.engine, Gibbs):
             raise TypeError(
                 "hyper='metropolis' samples kernel parameters inside the Gibbs sampler: expected inference='gibbs', "
-                f"got {type(engine).__name__}; for other engines there is hyper='nuts'"
+                f"got {type(objective.engine).__name__}; for other engines there is hyper='nuts'"
             )
         if self.max_rows is not None:
             raise ValueError("Metropolis samples theta and the latent functions of all rows: max_rows must be None")
 
-    def sample(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
-    ) -> HyperResult:
-        gibbs: Any = model.engine
-        self.check(gibbs)
-        quick = replace(model, engine=gibbs.learner)
-        best = self.optimum(quick, rng, n_restarts_optimizer, n_jobs)
-        target = self.target(quick)
+    def sample(self, objective: Objective, rng: np.random.Generator, monitor: Monitor, effort: Effort) -> HyperResult:
+        gibbs: Any = objective.engine
+        best = self.optimum(objective, rng, monitor, effort)
+        target = self.target(objective)
         starts = [scattered(target, best, rng) for _ in range(gibbs.n_chains)]
-        shape = np.diag(np.where(np.isfinite(best.standard_error), best.standard_error, 0.5))  # type: ignore[arg-type]
+        spread = np.full(len(best.theta), 0.5) if best.standard_error is None else best.standard_error
+        shape = np.diag(np.where(np.isfinite(spread), spread, 0.5))
         n_kept = max(1, -(-self.n_models // gibbs.n_chains))
         seeds = np.random.SeedSequence(gibbs.random_state).spawn(gibbs.n_chains)
-        work = (
-            delayed(_Chain(model, model.log_prior(self.prior), theta, shape, seed).run)(n_kept)
-            for theta, seed in zip(starts, seeds, strict=True)
-        )
-        with task("chains", gibbs.n_chains) as chains:
-            runs = []
-            for run in Parallel(n_jobs=n_jobs, return_as="generator")(work):
+        prior = objective.log_prior(self.prior_for(objective))
+        runs = []
+        with monitor.task("chains", gibbs.n_chains) as chains:
+            work = (
+                delayed(_Chain(objective, prior, theta, shape, seed).run)(n_kept, chains)
+                for theta, seed in zip(starts, seeds, strict=True)
+            )
+            for run in Parallel(n_jobs=effort.n_jobs, return_as="generator")(work):
                 runs.append(run)
                 chains.step()
         thetas, densities, rates, parts = zip(*runs, strict=True)
-        learned = from_chains(
+        found = from_chains(
             np.stack(thetas),
             np.stack(densities),
-            model,
+            objective,
             best.n_evaluations + 2 * gibbs.n_chains * gibbs.n_sweeps,
             acceptance=float(np.mean(rates)),
+            stopped=best.stopped,
         )
-        assert learned.samples is not None
-        r_hat = learned.samples.r_hat
-        info = Info(gibbs.n_sweeps, learned.converged, r_hat=r_hat)
+        assert found.samples is not None
+        info = Info(gibbs.n_sweeps, found.converged, r_hat=found.samples.r_hat)
         members = [part for chain in parts for part in chain]
-        fits = [(theta, 1.0 / len(members), Fit(draws, float("nan"), float("nan"), info)) for theta, draws in members]
-        return learned._replace(fits=tuple(fits))
+        fits = []
+        for theta, draws in members:
+            posterior = make_posterior(objective.at(theta)[0], objective.problem.X, draws)
+            fits.append((theta, 1.0 / len(members), Fit(posterior, float("nan"), float("nan"), info)))
+        return replace(found, fits=tuple(fits))
 
 
 class _Walk:
@@ -112,9 +113,9 @@ class _Walk:
 class _Place:
     """A value of theta with the factors that the blocks need, computed on demand."""
 
-    def __init__(self, model: Model, prior: LogPrior, theta: np.ndarray) -> None:
+    def __init__(self, objective: Objective, prior: LogPrior, theta: np.ndarray) -> None:
         self.theta = theta
-        self.K = model.at(theta)[0](model.X)
+        self.K = objective.at(theta)[0](objective.problem.X)
         self.log_prior = prior(theta, of_theta=True)[0]
         self._noisy: np.ndarray | None = None
         self._plain: np.ndarray | None = None
@@ -163,24 +164,28 @@ class _Chain:
     """One chain over (theta, m, Y)."""
 
     def __init__(
-        self, model: Model, prior: LogPrior, theta: np.ndarray, shape: np.ndarray, seed: np.random.SeedSequence
+        self, objective: Objective, prior: LogPrior, theta: np.ndarray, shape: np.ndarray, seed: np.random.SeedSequence
     ) -> None:
-        self.model, self.prior, self.seed = model, prior, seed
+        self.objective, self.prior, self.seed = objective, prior, seed
         self.rng = np.random.default_rng(seed)
-        self.place = _Place(model, prior, theta)
+        self.place = _Place(objective, prior, theta)
         self.walks = (_Walk(shape), _Walk(shape))
-        self.labels = np.asarray(model.y, dtype=np.int64)
-        self.m = self.place.colour(self.rng.standard_normal((len(model.y), model.n_latent)))
+        self.labels = np.asarray(objective.problem.y, dtype=np.int64)
+        self.m = self.place.colour(self.rng.standard_normal((len(objective.problem.y), objective.problem.n_latent)))
         self.Y = start_auxiliaries(self.labels, self.m, self.rng)
         self.Y = self._auxiliaries()
 
-    def run(self, n_kept: int) -> tuple[np.ndarray, np.ndarray, float, list[tuple[np.ndarray, Draws]]]:
+    def run(
+        self, n_kept: int, monitor: Monitor
+    ) -> tuple[np.ndarray, np.ndarray, float, list[tuple[np.ndarray, Draws]]]:
         """Draws (S, p), their log densities, the acceptance, and for n_kept of them draws of the latent functions."""
         with linalg.suited_threads(len(self.labels)):
-            return self._run(n_kept)
+            return self._run(n_kept, monitor)
 
-    def _run(self, n_kept: int) -> tuple[np.ndarray, np.ndarray, float, list[tuple[np.ndarray, Draws]]]:
-        gibbs: Any = self.model.engine
+    def _run(
+        self, n_kept: int, monitor: Monitor
+    ) -> tuple[np.ndarray, np.ndarray, float, list[tuple[np.ndarray, Draws]]]:
+        gibbs: Any = self.objective.engine
         # Latents first: they have to come to terms with the labels before theta can listen to them.
         for _ in range(min(50, gibbs.burn_in)):
             self._sweep_latent()
@@ -188,7 +193,7 @@ class _Chain:
         keep_at = np.unique(np.linspace(gibbs.thin, gibbs.n_draws * gibbs.thin, n_kept).astype(int))
         thetas, densities, parts = [], [], []
         history: list[np.ndarray] = []
-        with task("sweeps", n_sweeps) as sweeps:
+        with monitor.task("sweeps", n_sweeps) as sweeps:
             for step in range(n_sweeps):
                 learning = step < gibbs.burn_in
                 self._move_given_auxiliaries(learning)
@@ -196,7 +201,7 @@ class _Chain:
                 self._move_given_white(learning)
                 # With Y integrated out it must be drawn afresh. Cone draws are Metropolis steps that refuse one row in
                 # a hundred; three in a row refuse one in a million.
-                for _ in range(3 if self.model.n_latent > 1 else 1):
+                for _ in range(3 if self.objective.problem.n_latent > 1 else 1):
                     self.Y = self._auxiliaries()
                 if learning:
                     history.append(self.place.theta)
@@ -220,10 +225,10 @@ class _Chain:
                 walk.chol = linalg.cholesky(spread + 1e-6 * np.eye(len(spread)))
 
     def _try(self, theta: np.ndarray) -> _Place | None:
-        low, high = self.model.theta_bounds.T
+        low, high = self.objective.theta_bounds.T
         if np.any(theta < low) or np.any(theta > high):
             return None
-        return _Place(self.model, self.prior, theta)
+        return _Place(self.objective, self.prior, theta)
 
     def _move_given_auxiliaries(self, learning: bool) -> None:
         def change(new: _Place) -> tuple[float, np.ndarray]:
@@ -253,10 +258,10 @@ class _Chain:
         walk.note(accepted, learning)
 
     def _log_prob(self, m: np.ndarray) -> np.ndarray:
-        return self.model.likelihood.log_prob(self.model.y, m)
+        return self.objective.problem.likelihood.log_prob(self.objective.problem.y, m)
 
     def _auxiliaries(self) -> np.ndarray:
-        return draw_auxiliaries(self.labels, self.m, self.Y, self.model.likelihood, self.rng)
+        return draw_auxiliaries(self.labels, self.m, self.Y, self.objective.problem.likelihood, self.rng)
 
     def _sweep_latent(self) -> np.ndarray:
         """m given Y, then Y given m; alpha of the Y that m was drawn from."""

@@ -1,7 +1,5 @@
 """The no-U-turn sampler over theta, by nutpie (``pip install gpclass[mcmc]``)."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,10 +10,11 @@ from joblib import effective_n_jobs
 from scipy.linalg import LinAlgError
 
 from ..inference.settings import check_counts
-from ..training.monitor import task
-from .objective import Model
+from ..training.monitor import Monitor
+from .objective import Objective
 from .results import HyperResult
 from .sampler import Sampler, from_chains, scattered
+from .search import Effort
 from .target import Target
 
 #: From so many rows on, matrix algebra outweighs what the interpreter does.
@@ -64,18 +63,16 @@ class NUTS(Sampler):
         if not 0.0 < self.target_accept < 1.0:
             raise ValueError(f"NUTS: target_accept must be between 0 and 1, got {self.target_accept!r}")
 
-    def sample(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
-    ) -> HyperResult:
+    def sample(self, objective: Objective, rng: np.random.Generator, monitor: Monitor, effort: Effort) -> HyperResult:
         nutpie = _nutpie()
-        p = model.theta.size
-        best = self.optimum(model, rng, n_restarts_optimizer, n_jobs)
-        starts = iter([scattered(self.target(model), best, rng) for _ in range(self.n_chains)])
+        p = objective.theta.size
+        best = self.optimum(objective, rng, monitor, effort)
+        starts = iter([scattered(self.target(objective), best, rng) for _ in range(self.n_chains)])
         targets: list[Target] = []
         errors: list[Exception] = []
 
         def make_density() -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-            target = self.target(model)
+            target = self.target(objective)
             targets.append(target)
 
             def density(theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -90,7 +87,8 @@ class NUTS(Sampler):
 
         def expand(theta: np.ndarray) -> dict[str, np.ndarray]:
             if len(told) < total:  # called once for every draw, in the sampler's thread
-                told.append(draws.step())
+                told.append(True)
+                draws.step()
             return {"theta": np.array(theta)}
 
         compiled = nutpie.compiled_pyfunc.from_pyfunc(
@@ -103,11 +101,11 @@ class NUTS(Sampler):
             make_initial_point_fn=lambda seed: next(starts, best.theta),
         )
         # Chains run in threads. On few rows the work holds the interpreter lock, and threads only fight for it.
-        cores = min(effective_n_jobs(n_jobs), self.n_chains) if len(model.y) >= _MANY_ROWS else 1
+        cores = min(effective_n_jobs(effort.n_jobs), self.n_chains) if objective.n_rows >= _MANY_ROWS else 1
         total = self.n_chains * (self.n_tune + self.n_draws)
         told: list[bool] = []
         try:
-            with task("draws", total) as draws:
+            with monitor.task("draws", total) as draws:
                 sampler = nutpie.sample(
                     compiled,
                     draws=self.n_draws,
@@ -134,8 +132,9 @@ class NUTS(Sampler):
         return from_chains(
             trace.posterior["theta"].to_numpy(),
             stats["logp"].to_numpy(),
-            model,
+            objective,
             best.n_evaluations + sum(target.n_evaluations for target in targets),
             acceptance=float(stats["mean_tree_accept"].mean()),
             n_failed=int(stats["diverging"].sum()),
+            stopped=best.stopped,
         )

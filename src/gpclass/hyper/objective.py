@@ -9,27 +9,29 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ..inference.active.active_set import ActiveSet
-from ..inference.active.ivm import IVM
-from ..inference.base import Engine, Fit, differentiable
+from ..inference.base import Engine, Fit
+from ..inference.problem import Problem
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
-from ..numerics.linalg import suited_threads
-from ..numerics.parameters import POSITIVE
+from ..numerics import linalg
+from ..training.monitor import SILENT, Monitor
 from .priors import LogPrior, PriorLike, lay_over
+
+#: For differences engines converge to this share of their tolerance.
+_TIGHTER = 1e-2
 
 
 def slopes(
     function: Callable[[np.ndarray], Any], theta: np.ndarray, bounds: np.ndarray, step: float = 1e-3
 ) -> np.ndarray:
-    """Slopes (p,) of a number, or (k, p) of k of them, by central differences; 0 where bounds leave no room."""
+    """Slopes (p,) of a number, or (k, p) of k of them, by central differences; 0 where the bounds coincide."""
     found = []
     for j, (low, high) in enumerate(bounds):
         ahead, behind = theta.copy(), theta.copy()
         # Differences must not step outside the bounds that the search itself respects.
         ahead[j], behind[j] = min(theta[j] + step, high), max(theta[j] - step, low)
-        room = ahead[j] - behind[j]
-        found.append((function(ahead) - function(behind)) / (room if room > 0.0 else 1.0))
+        width = ahead[j] - behind[j]
+        found.append((function(ahead) - function(behind)) / (width if width > 0.0 else 1.0))
     return np.array(found, float).T
 
 
@@ -45,150 +47,117 @@ def by_differences(
     return value, slopes(lambda near: function(near, state)[0], theta, bounds, step), state
 
 
-def _by_label(y: np.ndarray) -> list[np.ndarray]:
-    """The rows of each label; all rows together, for numbers."""
-    labelled = np.issubdtype(y.dtype, np.integer)
-    return [np.flatnonzero(y == k) for k in np.unique(y)] if labelled else [np.arange(len(y))]
-
-
-def spread_rows(y: np.ndarray, max_rows: int) -> np.ndarray:
-    """At most so many rows (but one of each label), evenly spaced within each label (or over all, for numbers)."""
-    n = len(y)
-    if n <= max_rows:
-        return np.arange(n)
-    groups = _by_label(y)
-    # Every class keeps a share in proportion, and at least a few rows where there is room for them.
-    least = min(5, max(1, max_rows // len(groups)))
-    shares = [min(len(g), max(least, round(max_rows * len(g) / n))) for g in groups]
-    while sum(shares) > max(max_rows, len(groups)):
-        shares[int(np.argmax(shares))] -= 1
-    places = [g[np.linspace(0, len(g) - 1, s).round().astype(int)] for g, s in zip(groups, shares, strict=True)]
-    return np.sort(np.concatenate(places))
-
-
-def set_aside(y: np.ndarray, n: int) -> np.ndarray:
-    """Which n rows, at most a fifth of each label (or of all, for numbers), to judge a model of the others by."""
-    aside = np.zeros(len(y), bool)
-    for own in _by_label(y):
-        share = min(round(n * len(own) / len(y)), len(own) // 5)  # rare classes can spare few rows, or none
-        aside[own[np.linspace(0, len(own) - 1, share).round().astype(int)]] = True
-    return aside
-
-
 class NotConvergedError(LinAlgError):
     """The engine stopped before it converged, so its evidence is not to be relied on."""
 
 
 @dataclass(frozen=True)
-class Model:
-    """Kernel, likelihood, engine and data: everything but the values of theta = (kernel's, likelihood's)."""
+class Objective:
+    """The evidence of a problem as a function of theta.
 
-    kernel: Kernel
-    likelihood: Likelihood
+    ``engine`` is that of the final model; ``learner`` computes the evidence: the engine itself, or another one where it
+    has no gradient. The evidence of a problem of several parts is the sum over its parts.
+    """
+
+    problem: Problem
     engine: Engine
-    X: np.ndarray
-    y: np.ndarray
-    n_latent: int
+    learner: Engine
 
     @property
     def theta(self) -> np.ndarray:
-        return np.concatenate([self.kernel.theta, self.likelihood.theta])
+        return self.problem.theta
 
     @property
     def theta_bounds(self) -> np.ndarray:
-        return np.concatenate([self.kernel.theta_bounds, self.likelihood.theta_bounds])
+        return self.problem.theta_bounds
 
     @property
-    def theta_names(self) -> list[str]:
-        """Names of the entries of theta; those of the likelihood say so."""
-        return [*self.kernel.theta_names, *(f"likelihood.{name}" for name in self.likelihood.theta_names)]
+    def theta_names(self) -> tuple[str, ...]:
+        return tuple(self.problem.theta_names)
 
     @property
-    def parameter_names(self) -> list[str]:
-        """Names of all parameters, fixed ones too."""
-        return [*self.kernel.parameters, *(f"likelihood.{name}" for name in self.likelihood.parameters)]
-
-    @property
-    def positive(self) -> np.ndarray:
-        """Which entries of theta are logarithms of positive parameters, (P,)."""
-        free = [p for part in (self.kernel, self.likelihood) for p in part.parameters.values() if not p.fixed]
-        return np.concatenate([np.full(np.size(p.value), p.domain == POSITIVE) for p in free] or [np.zeros(0, bool)])
-
-    def log_prior(self, prior: PriorLike) -> LogPrior:
-        """A prior laid over the entries of theta, around the present values."""
-        return lay_over(prior, self.theta_names, self.positive, self.theta, self.parameter_names)
-
-    def thinned(self, max_rows: int) -> Model:
-        """The same model on at most so many rows (see ``spread_rows``)."""
-        if len(self.y) <= max_rows:
-            return self
-        rows = self.spread_rows(max_rows)
-        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.subset(rows))
-
-    def spread_rows(self, max_rows: int) -> np.ndarray:
-        """At most so many rows (see the function)."""
-        return spread_rows(self.y, max_rows)
+    def n_rows(self) -> int:
+        return self.problem.n_rows
 
     def at(self, theta: np.ndarray) -> tuple[Kernel, Likelihood]:
         """Kernel and likelihood with these values."""
-        split = self.kernel.theta.size
-        return self.kernel.with_theta(theta[:split]), self.likelihood.with_theta(theta[split:])
+        return self.problem.at(theta)
 
-    @property
-    def parts(self) -> tuple[Model, ...]:
-        """Models that are independent given theta: this one; ``tasks`` has models of several."""
-        return (self,)
+    def log_prior(self, prior: PriorLike) -> LogPrior:
+        """A prior over the entries of theta, centred on the present values where it has no centre of its own."""
+        problem = self.problem
+        return lay_over(prior, problem.theta_entries, problem.theta, problem.parameter_names)
 
-    def select(self, ivm: IVM, theta: np.ndarray) -> tuple[list[ActiveSet], bool]:
-        """The active rows that an informative vector machine chooses at theta, for each part; and whether Ctrl-C cut
-        it short."""
-        kernel, likelihood = self.at(theta)
-        active, interrupted = ivm.select(kernel, self.X, self.y, likelihood, self.n_latent)
-        return [active], interrupted
+    def thinned(self, max_rows: int | None) -> Objective:
+        """The objective on at most so many rows; None keeps all."""
+        return self if max_rows is None else replace(self, problem=self.problem.thinned(max_rows))
+
+    def final(self) -> Objective:
+        """The objective with the final engine for its evidence."""
+        return replace(self, learner=self.engine)
+
+    def _parts(self) -> list[Objective]:
+        return [replace(self, problem=part) for part in self.problem.parts]
+
+    def _over_parts(self, function: Callable[[Objective, Any], Any], init: Any) -> tuple[Any, ...]:
+        """What a function of (part, state) returns for each part, side by side, as a tuple of columns."""
+        parts = self._parts()
+        states = [None] * len(parts) if init is None else init
+        largest = max(part.n_rows for part in parts)
+        found = linalg.for_each_class(lambda m: function(parts[m], states[m]), len(parts), largest)
+        return tuple(zip(*found, strict=True))
 
     def evidence(self, theta: np.ndarray) -> float:
         """The objective alone."""
-        return self.fit(theta).objective
+        parts = self._parts()
+        return sum(part.fit(theta).objective for part in parts)
 
-    def fit(self, theta: np.ndarray, init: Any = None, *, strict: bool = False) -> Fit:
-        """The engine's result at theta; ``strict`` refuses one that has not converged."""
+    def fit(self, theta: np.ndarray, init: Any = None, *, strict: bool = False, monitor: Monitor = SILENT) -> Fit:
+        """The learner's result at theta; ``strict`` refuses one that has not converged."""
+        return self._run(theta, init, strict, False, monitor)
+
+    def _run(self, theta: np.ndarray, init: Any, strict: bool, gradient: bool, monitor: Monitor = SILENT) -> Fit:
         kernel, likelihood = self.at(theta)
-        with suited_threads(len(self.y)):
-            return self._run(kernel(self.X), likelihood, init, strict)
-
-    def _run(self, K: np.ndarray, likelihood: Likelihood, init: Any, strict: bool, gradient: bool = False) -> Fit:
-        fit = self.engine(K, self.y, likelihood, self.n_latent, init, gradient=gradient)
-        if init is not None and not fit.info.converged:
-            # A start far from home can trap an iteration that converges from scratch.
-            fresh = self.engine(K, self.y, likelihood, self.n_latent, None, gradient=gradient)
-            fit = fresh if fresh.info.converged else fit
-        if strict and not fit.info.converged:
-            raise NotConvergedError(f"{type(self.engine).__name__} did not converge in {fit.info.n_iter} iterations")
+        engine, y = self.learner, self.problem.y
+        with linalg.suited_threads(self.n_rows):
+            prior = engine.prior_type.of(self.problem, kernel)
+            fit = engine(prior, y, likelihood, init, gradient, monitor)
+            settled = fit.info.converged or engine.close_before_convergence
+            if init is not None and not settled:
+                # A start far from the solution can trap an iteration that converges from scratch.
+                fresh = engine(prior, y, likelihood, None, gradient, monitor)
+                fit, settled = (fresh, True) if fresh.info.converged else (fit, False)
+        if strict and not settled:
+            raise NotConvergedError(f"{type(engine).__name__} did not converge in {fit.info.n_iter} iterations")
         return fit
 
     def value_and_gradient(
         self, theta: np.ndarray, init: Any = None, *, strict: bool = False
     ) -> tuple[float, np.ndarray, Any]:
         """Objective, its gradient in theta, and the state to start a neighbour from."""
-        if not differentiable(self.engine, self.likelihood):
-
-            def objective(theta: np.ndarray, init: Any) -> tuple[float, Any]:
-                fit = self.fit(theta, init, strict=strict)
-                return fit.objective, fit.state
-
-            return by_differences(objective, theta, init, self.theta_bounds)
-        kernel, likelihood = self.at(theta)
-        with suited_threads(len(self.y)):
-            K, pullback = kernel.vjp(self.X)
-            fit = self._run(K, likelihood, init, strict, gradient=True)
-            assert fit.dK is not None
-            assert fit.dlikelihood is not None
-            return fit.objective, np.concatenate([pullback(fit.dK), fit.dlikelihood]), fit.state
+        if self.problem.has_parts:
+            values, gradients, states = self._over_parts(
+                lambda part, state: part.value_and_gradient(theta, state, strict=strict), init
+            )
+            return sum(values), np.sum(gradients, axis=0), states
+        if not self.learner.differentiates(self.problem.likelihood):
+            fit = self.fit(theta, init, strict=strict)
+            # Neighbours start from this state: at the same tolerance they would stop before they have moved.
+            learner: Any = self.learner
+            tight = replace(self, learner=replace(learner, tol=_TIGHTER * learner.tol))
+            slope = slopes(lambda near: tight.fit(near, fit.state).objective, theta, self.theta_bounds)
+            return fit.objective, slope, fit.state
+        fit = self._run(theta, init, strict, True)
+        assert fit.gradient is not None
+        return fit.objective, fit.gradient, fit.state
 
     def loo_score(self, theta: np.ndarray, init: Any = None) -> tuple[float, Any]:
         """Sum of log probabilities of every observation given the others, and the state to start a neighbour from."""
+        if self.problem.has_parts:
+            scores, states = self._over_parts(lambda part, state: part.loo_score(theta, state), init)
+            return sum(scores), states
         fit = self.fit(theta, init)
         if fit.loo is None:
-            raise TypeError(f"{type(self.engine).__name__} gives no leave-one-out beliefs; use hyper='evidence'")
+            raise TypeError(f"{type(self.learner).__name__} has no leave-one-out predictions; use hyper='evidence'")
         _, likelihood = self.at(theta)
-        return float(likelihood.loo_log_prob(self.y, *fit.loo).sum()), fit.state
+        return float(likelihood.loo_log_prob(self.problem.y, *fit.loo).sum()), fit.state

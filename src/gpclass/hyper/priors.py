@@ -1,6 +1,6 @@
-"""Prior beliefs about parameters: for MAP estimates instead of plain maximum evidence, and for sampling.
+"""Prior distributions of parameters: for MAP estimates instead of plain maximum evidence, and for sampling.
 
-A prior speaks either of theta, the unconstrained value (``Normal``, ``StudentT``), or of the positive parameter itself
+A prior is a density of theta, the unconstrained value (``Normal``, ``StudentT``), or of the positive parameter itself
 (``LogNormal``, ``Gamma``, ``Exponential``, ``HalfCauchy``, ``ExponentialGamma``, ``Dirichlet``). A mode depends on
 which: a MAP estimate is the mode of the density *as the prior is written*, so that an ``Exponential`` prior on a
 variance is the L1 penalty of LPJ05. Sampling has no such choice: a density of x = exp(theta) becomes one of theta by
@@ -18,9 +18,6 @@ weak default: ``Normal()``, and for the weights of a ``WeightedSum`` ``Dirichlet
 all.
 """
 
-from __future__ import annotations
-
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -29,6 +26,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaincinv, gammaln, logsumexp
+
+from ..numerics.parameters import ThetaEntry
 
 
 class Terms(NamedTuple):
@@ -93,7 +92,7 @@ class Normal(Prior):
 
 @dataclass(frozen=True)
 class StudentT(Prior):
-    """Student's t on theta: as ``Normal``, with room for lapses."""
+    """Student's t on theta: as ``Normal``, with heavier tails."""
 
     df: float = 4.0
     mean: float | None = None
@@ -275,6 +274,9 @@ class Relevance(Prior):
 
 PriorLike = Prior | Mapping[str, Prior | None] | None
 
+#: How the names of the likelihood's parameters begin.
+LIKELIHOOD = "likelihood."
+
 
 class LogPrior(NamedTuple):
     """Priors laid over the entries of one theta."""
@@ -295,97 +297,92 @@ class LogPrior(NamedTuple):
         return value, gradient
 
 
-def lay_over(
-    prior: PriorLike,
-    names: Sequence[str],
-    positive: Sequence[bool] | np.ndarray,
-    start: np.ndarray,
-    known: Sequence[str],
-) -> LogPrior:
-    """Give every entry of theta its prior (names as for ``by_name``)."""
+def lay_over(prior: PriorLike, entries: Sequence[ThetaEntry], start: np.ndarray, known: Sequence[str]) -> LogPrior:
+    """Give every entry of theta its prior (``known`` as for ``by_name``)."""
     if prior is None or isinstance(prior, Prior):
-        chosen: list[Prior | None] = [prior] * len(names)
-        if prior == Normal():
-            chosen = _weak(names)
+        chosen: list[Prior | None] = _weak(entries) if prior == Normal() else [prior] * len(entries)
     elif isinstance(prior, Mapping):
         for key, given in prior.items():
             if not (given is None or isinstance(given, Prior)):
                 raise TypeError(f"the prior for {key!r} must be a Prior or None, got {given!r}")
-        weak = _weak(names)
-        chosen = by_name(prior, names, known, weak, "a prior")
-        for j, mine in enumerate(weak):  # of one weight alone there is nothing to share out
-            if isinstance(mine, Dirichlet) and sum(p is mine for p in chosen) == 1 and chosen[j] is mine:
+        weak = _weak(entries)
+        chosen = by_name(prior, entries, known, weak, "a prior")
+        for j, default in enumerate(weak):  # a Dirichlet needs more than one weight
+            if isinstance(default, Dirichlet) and sum(p is default for p in chosen) == 1 and chosen[j] is default:
                 chosen[j] = Normal()
     else:
         raise TypeError(f"prior must be a Prior, a dictionary of name to Prior, or None; got {prior!r}")
+    # A Dirichlet is for the entries of one parameter, even if it was given for several.
+    groups: dict[tuple[int, str], list[int]] = {}
+    for j, (entry, each) in enumerate(zip(entries, chosen, strict=True)):
+        if each is not None:
+            groups.setdefault((id(each), entry.parameter if isinstance(each, Dirichlet) else ""), []).append(j)
     parts = []
-    # A Dirichlet is one for the entries of one parameter, whatever it was given for.
-    groups = [(id(p), names[j].split("[")[0] if isinstance(p, Dirichlet) else "") for j, p in enumerate(chosen)]
-    for distinct in dict.fromkeys(group for group, p in zip(groups, chosen, strict=True) if p is not None):
-        where = np.array([j for j, group in enumerate(groups) if group == distinct])
-        mine = chosen[where[0]]
-        assert mine is not None
-        inner = mine.prior if isinstance(mine, Relevance) else mine
+    for where in groups.values():
+        own = chosen[where[0]]
+        assert own is not None
+        inner = own.prior if isinstance(own, Relevance) else own
         for j in where:
-            if not positive[j] and (inner.natural or isinstance(mine, Relevance)):
+            if not entries[j].positive and (inner.natural or isinstance(own, Relevance)):
                 raise ValueError(
-                    f"{type(mine).__name__} is a prior for positive parameters, but {names[j]!r} can have either sign; "
-                    "use Normal or StudentT"
+                    f"{type(own).__name__} is a prior for positive parameters, but {entries[j].name!r} can have either "
+                    "sign; use Normal or StudentT"
                 )
-        parts.append((mine, where))
+        parts.append((own, np.array(where)))
     return LogPrior(tuple(parts), np.asarray(start, dtype=float))
 
 
-def _weak(names: Sequence[str]) -> list[Prior | None]:
-    """What is believed of parameters that nobody gave a prior: little."""
-    owners = [name.split("[")[0] for name in names]
-    # The weights of one kernel share one Dirichlet; of one weight alone there is nothing to share out.
-    several = {owner for owner in owners if owner.split(".")[-1] == "weights" and owners.count(owner) > 1}
-    # With a concentration of 1 the most probable share of every view that is of no use is 0; a little above it is the
-    # smaller the more the data are against it.
-    shared = {owner: Dirichlet(1.2) for owner in several}
+def _weak(entries: Sequence[ThetaEntry]) -> list[Prior | None]:
+    """The default priors of parameters that were given none."""
+    weights = [entry.parameter for entry in entries if entry.role == "weights"]
+    # The weights of one kernel share one Dirichlet, if there are several. With a concentration of 1 the most probable
+    # share of every view that is of no use is 0; a little above 1 it is the smaller the more the data are against it.
+    shared = {owner: Dirichlet(1.2) for owner in weights if weights.count(owner) > 1}
     weak = Normal()
-    return [shared.get(owner, weak) for owner in owners]
+    return [shared.get(entry.parameter, weak) for entry in entries]
 
 
 def by_name(
-    given: Mapping[str, Any], names: Sequence[str], known: Sequence[str], other: Sequence[Any], what: str
+    given: Mapping[str, Any], entries: Sequence[ThetaEntry], known: Sequence[str], other: Sequence[Any], what: str
 ) -> list[Any]:
     """Settings given by name, one for each entry of theta; those of ``other`` where none was given.
 
-    ``names`` are those of the entries of theta, ``known`` those of all parameters, fixed ones too.
+    ``known`` are the names of all parameters, fixed ones too.
     """
     chosen = list(other)
     for key in given:
         if not isinstance(key, str):
             raise TypeError(f"expected {what} for a parameter's name, got one for {key!r}")
-    # The longer a name, the more exact: it is laid on later.
+    # The longer a name, the more exact it is: it is applied later.
     for key in sorted(given, key=len):
-        where = _meant(key, names)
+        where = _matches(key, entries)
         if not where:
-            fixed = _meant(key, known)
+            fixed = [name for name in known if _ends_with(name, key)]
             if fixed:
-                raise ValueError(
-                    f"there is {what} for {known[fixed[0]]!r}, which is fixed; drop it or free the parameter"
-                )
-            near = get_close_matches(key, [name.split(".")[-1] for name in names], 1)
-            hint = f" (did you mean {near[0].split('[')[0]!r}?)" if near else ""
+                raise ValueError(f"there is {what} for {fixed[0]!r}, which is fixed; drop it or free the parameter")
+            near = get_close_matches(key, [entry.role for entry in entries], 1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise ValueError(
-                f"there is {what} for {key!r}, but no such parameter{hint}; free parameters are {list(names)}"
+                f"there is {what} for {key!r}, but no such parameter{hint}; free parameters are "
+                f"{[entry.name for entry in entries]}"
             )
         for j in where:
             chosen[j] = given[key]
     return chosen
 
 
-def _meant(key: str, names: Sequence[str]) -> list[int]:
-    """Places of the names that a key speaks of: the kernel's before the likelihood's, unless it says "likelihood."."""
-    places = [j for j, name in enumerate(names) if _means(key, name)]
-    own = [j for j in places if not names[j].startswith("likelihood.")]
-    return own if own and not key.startswith("likelihood.") else places
+def _matches(key: str, entries: Sequence[ThetaEntry]) -> list[int]:
+    """The entries that a key means; the likelihood's only if it begins with "likelihood." or the kernel has none."""
+    found = [
+        j
+        for j, entry in enumerate(entries)
+        if key == entry.role or _ends_with(entry.name, key) or _ends_with(entry.parameter, key)
+    ]
+    if key.startswith(LIKELIHOOD):
+        return found
+    return [j for j in found if not entries[j].parameter.startswith(LIKELIHOOD)] or found
 
 
-def _means(key: str, name: str) -> bool:
-    """Whether a key of a dictionary of priors speaks of the parameter with this full name."""
-    bare = re.sub(r"\[\d+\]$", "", name)
-    return any(known == key or known.endswith(f".{key}") for known in (name, bare))
+def _ends_with(name: str, key: str) -> bool:
+    """Whether a dotted name is the key, or ends with it after a dot."""
+    return f".{name}".endswith(f".{key}")

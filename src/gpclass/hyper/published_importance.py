@@ -6,8 +6,6 @@ averages them with weights prod_k N(m_k | 0, C_phi) (4.5, 4.7), and sets psi by 
 toy problem the effective sample size is 1 from the first iterations on.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.special import gammaln, logsumexp
@@ -17,39 +15,39 @@ from ..inference.dense.gibbs import is_plain_probit
 from ..kernels import PerClass
 from ..numerics import linalg
 from ..numerics.diagnostics import effective_weights
-from ..training.monitor import track
-from .objective import Model
+from ..training.monitor import SILENT, Monitor
+from .objective import Objective
 from .results import ENOUGH, HyperResult, Samples
 
 #: GR06 6.1: psi ~ Gamma(sigma, tau), vague.
 _SIGMA = _TAU = 1e-3
 
 
-def check(model: Model) -> None:
+def check(objective: Objective) -> None:
     """Refuse what the printed equations do not cover."""
-    other = [name for name in model.theta_names if name.split("[")[0].split(".")[-1] != "length_scale"]
-    if other and not _only_weights(model):
+    other = [entry.name for entry in objective.problem.theta_entries if entry.role != "length_scale"]
+    if other and not _only_weights(objective):
         raise TypeError(
             "Importance(as_published=True) knows length-scales only, or the weights of a WeightedSum only, and "
             f"{other[0]!r} is free; fix it"
         )
-    if not is_plain_probit(model.likelihood):
+    if not is_plain_probit(objective.problem.likelihood):
         raise TypeError(
             "Importance(as_published=True) needs Probit() or MultinomialProbit() with unit variance and without label "
-            f"noise, got {model.likelihood!r}"
+            f"noise, got {objective.problem.likelihood!r}"
         )
 
 
-def _only_weights(model: Model) -> bool:
-    return model.theta.size > 1 and all(name.split("[")[0] == "weights" for name in model.theta_names)
+def _only_weights(objective: Objective) -> bool:
+    return objective.theta.size > 1 and all(entry.parameter == "weights" for entry in objective.problem.theta_entries)
 
 
 class _Relevances:
     """phi_d = 1 / (2 length_scale_d^2) ~ Exp(psi_d), psi_d ~ Gamma(sigma, tau) (GR06 section 4.3)."""
 
-    def __init__(self, model: Model) -> None:
-        self.bounds, self.class_of = model.theta_bounds.T, _classes(model)
-        self.phi = 0.5 * np.exp(-2.0 * model.theta)
+    def __init__(self, objective: Objective) -> None:
+        self.bounds, self.class_of = objective.theta_bounds.T, _classes(objective)
+        self.phi = 0.5 * np.exp(-2.0 * objective.theta)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         psi = (_SIGMA + 1.0) / (_TAU + self.phi)  # 4.8
@@ -64,9 +62,9 @@ class _Relevances:
 class _Shares:
     """beta^2 ~ Dirichlet(rho), rho_j ~ Gamma(1, 1) (G06), with the sum of the weights as it is."""
 
-    def __init__(self, model: Model) -> None:
-        self.bounds, self.log_total = model.theta_bounds.T, logsumexp(model.theta)
-        self.rho = np.ones(model.theta.size)
+    def __init__(self, objective: Objective) -> None:
+        self.bounds, self.log_total = objective.theta_bounds.T, logsumexp(objective.theta)
+        self.rho = np.ones(objective.theta.size)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         drawn = np.maximum(rng.dirichlet(self.rho, size=n_draws), 1e-300)
@@ -81,23 +79,26 @@ class _Shares:
         return np.clip(np.log(shares) + self.log_total, *self.bounds)
 
 
-def sample(model: Model, rng: np.random.Generator, n_draws: int, n_iter: int) -> HyperResult:
+def sample(
+    objective: Objective, rng: np.random.Generator, n_draws: int, n_iter: int, monitor: Monitor = SILENT
+) -> HyperResult:
     """The estimate of theta after n_iter iterations, with the draws of the last one."""
-    check(model)
-    theta, class_of = model.theta, _classes(model)
-    belief = _Shares(model) if _only_weights(model) else _Relevances(model)
-    m = 0.1 * rng.standard_normal((len(model.y), model.n_latent))
+    check(objective)
+    theta, class_of = objective.theta, _classes(objective)
+    belief = _Shares(objective) if _only_weights(objective) else _Relevances(objective)
+    m = 0.1 * rng.standard_normal((len(objective.problem.y), objective.problem.n_latent))
     trace = []
-    for _ in track(range(n_iter), "iterations", n_iter):
-        K = model.at(theta)[0](model.X)
-        m, bound = _update_means(model, K, m)
-        trace.append(bound)
-        thetas = belief.draw(n_draws, rng)
-        log_weights = np.array([_log_prior_of_means(model, t, m) for t in thetas])
-        if not np.any(np.isfinite(log_weights)):
-            raise LinAlgError("the prior covariance cannot be factorised at any draw of the parameters")
-        weights = np.exp(log_weights - logsumexp(log_weights, axis=0))
-        theta = belief.estimate(thetas, weights, rng)
+    with monitor.task("iterations", n_iter) as iterations:
+        for _ in iterations.each(range(n_iter)):
+            K = objective.at(theta)[0](objective.problem.X)
+            m, bound = _update_means(objective, K, m)
+            trace.append(bound)
+            thetas = belief.draw(n_draws, rng)
+            log_weights = np.array([_log_prior_of_means(objective, t, m) for t in thetas])
+            if not np.any(np.isfinite(log_weights)):
+                raise LinAlgError("the prior covariance cannot be factorised at any draw of the parameters")
+            weights = np.exp(log_weights - logsumexp(log_weights, axis=0))
+            theta = belief.estimate(thetas, weights, rng)
     density, shares = log_weights.sum(axis=1), weights[:, 0]
     if weights.shape[1] > 1:
         # Every class has weights of its own: equally weighted draws stand for them.
@@ -105,36 +106,42 @@ def sample(model: Model, rng: np.random.Generator, n_draws: int, n_iter: int) ->
         thetas = np.stack([thetas[picks[c], j] for j, c in enumerate(class_of)], axis=1)
         density = np.sum([log_weights[pick, c] for c, pick in enumerate(picks)], axis=0)
         shares = np.full(n_draws, 1.0 / n_draws)
+    effective = min(effective_weights(column) for column in log_weights.T)
     samples = Samples(
         thetas[None],
         density[None],
         weights=shares,
-        n_effective=min(effective_weights(column) for column in log_weights.T),
+        n_effective=effective,
         n_failed=int(np.sum(~np.all(np.isfinite(log_weights), axis=1))),
     )
     return HyperResult(
         theta,
         trace[-1],
         len(trace) * n_draws,
-        samples.n_effective >= ENOUGH,  # type: ignore[operator]
-        theta_names=tuple(model.theta_names),
+        effective >= ENOUGH,
+        len(trace) < n_iter,
+        theta_names=objective.theta_names,
         samples=samples,
         trace=tuple(trace),
     )
 
 
-def _classes(model: Model) -> np.ndarray:
+def _classes(objective: Objective) -> np.ndarray:
     """For each entry of theta the group of weights it goes by: its class's with a PerClass kernel, else the one."""
-    if not isinstance(model.kernel, PerClass):
-        return np.zeros(model.theta.size, dtype=int)
-    return np.repeat(np.arange(model.n_latent), [child.theta.size for child in model.kernel.children])
+    if not isinstance(objective.problem.kernel, PerClass):
+        return np.zeros(objective.theta.size, dtype=int)
+    return np.repeat(
+        np.arange(objective.problem.n_latent), [child.theta.size for child in objective.problem.kernel.children]
+    )
 
 
-def _update_means(model: Model, K: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, float]:
+def _update_means(objective: Objective, K: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, float]:
     """m_k <- C (I + C)^-1 y_k (4.6), and the bound there (appendix C, re-derived in ``inference.vb``)."""
-    y = model.likelihood.augment(model.y, m) - getattr(model.likelihood, "bias", 0.0)
+    y = objective.problem.likelihood.augment(objective.problem.y, m) - getattr(
+        objective.problem.likelihood, "bias", 0.0
+    )
     means, fit = [], 0.0
-    for c in range(model.n_latent):
+    for c in range(objective.problem.n_latent):
         own = class_matrix(K, c)
         if c == 0 or K.ndim == 3:
             L = linalg.cholesky(own + np.eye(len(own)))
@@ -142,12 +149,12 @@ def _update_means(model: Model, K: np.ndarray, m: np.ndarray) -> tuple[np.ndarra
         means.append(own @ alpha)
         fit -= 0.5 * float(means[-1] @ alpha + linalg.log_det(L))
     m = np.stack(means, axis=1)
-    return m, fit + float(model.likelihood.log_prob(model.y, m).sum())
+    return m, fit + float(objective.problem.likelihood.log_prob(objective.problem.y, m).sum())
 
 
-def _log_prior_of_means(model: Model, theta: np.ndarray, m: np.ndarray) -> np.ndarray:
+def _log_prior_of_means(objective: Objective, theta: np.ndarray, m: np.ndarray) -> np.ndarray:
     """log N(m_k | 0, C_phi): one entry for each class with a PerClass kernel, else one, summed over classes."""
-    K = model.at(theta)[0](model.X)
+    K = objective.at(theta)[0](objective.problem.X)
     try:
         L = linalg.cholesky(K)
     except LinAlgError:

@@ -1,8 +1,8 @@
 """What learning gives back: one theta, or many with weights."""
 
-from __future__ import annotations
-
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,34 +83,56 @@ class Samples(NamedTuple):
         return thetas, np.bincount(inverse.ravel(), weights=counts / n)
 
 
-class HyperResult(NamedTuple):
-    """Result of learning: theta (an optimum, or the mean of samples), ``value`` (the log posterior there, prior
-    included, for the rows that were learned from; the mean log probability of those set aside, for ``HeldOut``), how it
-    was found.
+@dataclass(frozen=True)
+class HyperResult:
+    """Result of learning.
 
-    ``covariance`` (p, p) of theta at an optimum is Laplace's, the inverse curvature of the log posterior of theta (for
-    the rows that were learned from), and ``standard_error`` the root of its diagonal: NaN for entries that hit a bound
-    or that nothing holds, and the others given those. Samples have a covariance of their own.
-
-    ``rows`` are the training rows that theta was learned from, None for all of them.
-
-    ``trace`` is what learning maximises after each of its iterations: the log posterior of theta, or a bound.
-
-    ``fits`` holds (theta, weight, Fit) where sampling made the latent functions too, None otherwise.
+    Attributes
+    ----------
+    theta : (p,) an optimum, or the mean of samples
+    value : float
+        The log posterior at theta, prior included, for the rows that were learned from; for ``HeldOut`` the mean log
+        probability of the rows that were held out.
+    n_evaluations : int
+    converged : bool
+    stopped : bool
+        Whether a callback ended learning early.
+    at_bounds : names of the entries of theta that ended at a bound
+    theta_names : names of the entries of theta
+    samples : Samples or None
+    rows : training rows that theta was learned from, None for all of them
+    trace : what learning maximises after each of its iterations: the log posterior of theta, or a bound
+    fits : (theta, weight, Fit) where sampling drew the latent functions too, None otherwise
     """
 
     theta: np.ndarray
     value: float
     n_evaluations: int
     converged: bool
+    stopped: bool = False
     at_bounds: tuple[str, ...] = ()
-    covariance: np.ndarray | None = None
     theta_names: tuple[str, ...] = ()
     samples: Samples | None = None
     rows: np.ndarray | None = None
     trace: tuple[float, ...] = ()
-    fits: tuple[tuple[np.ndarray, float, Fit], ...] | None = None
+    fits: tuple[tuple[np.ndarray, float, Fit], ...] | None = field(default=None, repr=False)
+    #: the search and its objective, from which ``covariance`` is computed when asked for
+    search: Any = field(default=None, repr=False)
+    objective: Any = field(default=None, repr=False)
+
+    @cached_property
+    def covariance(self) -> np.ndarray | None:
+        """Laplace's covariance (p, p) of theta at an optimum, the inverse curvature of its log posterior.
+
+        NaN for entries that ended at a bound or that the data do not determine; the others are then given those. None
+        where theta was not found by maximising a log posterior, or the training rows are not at hand. Computed when
+        first asked for, by two evaluations of the gradient for each entry.
+        """
+        if self.search is None or self.objective is None:
+            return None
+        return self.search.covariance_at(self.objective, self.theta)
 
     @property
     def standard_error(self) -> np.ndarray | None:
+        """Roots of the diagonal of ``covariance``."""
         return None if self.covariance is None else np.sqrt(np.diag(self.covariance))

@@ -1,19 +1,21 @@
 """What samplers of theta share: the density, the starting point, and the account they give."""
 
-from __future__ import annotations
-
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from ..inference.settings import check_counts
 from ..numerics.diagnostics import effective_sample_size, split_r_hat
-from .evidence import Evidence, Fixed
-from .objective import Model
+from ..training.monitor import SILENT, Monitor
+from .evidence import DensityMode, Fixed
+from .objective import Objective
 from .priors import Normal, PriorLike
 from .results import HyperResult, Samples
+from .search import ONE_START, Effort, Search
 from .target import Evaluate, Target
 
 #: Chains count as mixed below this.
@@ -21,13 +23,14 @@ MIXED = 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampler:
+class Sampler(Search):
     """Base of the samplers of theta.
 
     Parameters
     ----------
     prior : Prior, dictionary of parameter name to Prior, or None
-        See ``gpclass.hyper.priors``; by default a normal distribution about the starting values with standard deviation 3.
+        See ``gpclass.hyper.priors``; by default a normal distribution about the starting values with standard
+        deviation 3.
         With the default kernel as for ``Evidence``.
     n_models : int
         Predictions average over fits at this many of the draws (or at all, if there are fewer).
@@ -36,59 +39,58 @@ class Sampler:
         so the posterior of theta is wider.
     """
 
-    prior: PriorLike = field(default_factory=Normal)
+    prior: PriorLike | str = field(default_factory=Normal)
     n_models: int = 50
     max_rows: int | None = None
+
+    samples: ClassVar[bool] = True
+    tries_relevances: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_counts(self, n_models=1)
         if self.max_rows is not None:
             check_counts(self, max_rows=2)
 
+    @property
+    def row_limit(self) -> int | None:
+        return self.max_rows
+
+    @property
+    def n_averaged(self) -> int:
+        return self.n_models
+
     def __call__(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
+        self, objective: Objective, rng: np.random.Generator, monitor: Monitor = SILENT, effort: Effort = ONE_START
     ) -> HyperResult:
-        if model.theta.size == 0:
-            return Fixed()(model, rng)
-        return self.sample(self.rows_of(model), rng, n_restarts_optimizer, n_jobs)
+        if objective.theta.size == 0:
+            return Fixed()(objective, rng)
+        self.check(objective)
+        return self.sample(objective.thinned(self.max_rows), rng, monitor, effort)
 
-    def sample(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
-    ) -> HyperResult:
-        """Draws from the posterior of a theta that is not empty, given all rows of the model."""
-        raise NotImplementedError
+    @abstractmethod
+    def sample(self, objective: Objective, rng: np.random.Generator, monitor: Monitor, effort: Effort) -> HyperResult:
+        """Draws from the posterior of a theta that is not empty, given all rows of the objective."""
 
-    def target(self, model: Model) -> Target:
+    def target(self, objective: Objective) -> Target:
         """The log density of theta given the rows."""
-        return self._over(model, partial(model.value_and_gradient, strict=True))
+        return self._target_of(objective, partial(objective.value_and_gradient, strict=True))
 
-    def _over(self, model: Model, evaluate: Evaluate) -> Target:
+    def _target_of(self, objective: Objective, evaluate: Evaluate) -> Target:
         # A likelihood that is not log-concave can have several fixed points: from scratch each theta has one value.
-        warm = model.likelihood.log_concave
-        return Target(evaluate, model.log_prior(self.prior_for(model)), model.theta_bounds, of_theta=True, warm=warm)
+        warm = objective.problem.likelihood.log_concave
+        prior = objective.log_prior(self.prior_for(objective))
+        return Target(evaluate, prior, objective.theta_bounds, of_theta=True, warm=warm)
 
-    def prior_for(self, model: Model) -> PriorLike:
-        """The prior of a model's parameters."""
+    def prior_for(self, objective: Objective) -> PriorLike:
+        """The prior of theta."""
+        if isinstance(self.prior, str):
+            raise ValueError(f"{type(self).__name__}: expected a Prior, a dictionary or None, got {self.prior!r}")
         return self.prior
 
-    def rows_of(self, model: Model) -> Model:
-        """The model on the rows that theta is sampled from."""
-        return model if self.max_rows is None else model.thinned(self.max_rows)
-
-    def optimum(
-        self, model: Model, rng: np.random.Generator, n_restarts_optimizer: int = 0, n_jobs: int | None = None
-    ) -> HyperResult:
+    def optimum(self, objective: Objective, rng: np.random.Generator, monitor: Monitor, effort: Effort) -> HyperResult:
         """The theta of highest density, where sampling can start."""
-        return _Peak(prior=self.prior_for(model), max_rows=None, tol=1e-5)(model, rng, n_restarts_optimizer, n_jobs)
-
-
-class _Peak(Evidence):
-    """The mode of the density of theta itself, whatever the priors are written for."""
-
-    def target(self, model: Model, strict: bool = True) -> Target:
-        target = super().target(model, strict)
-        target.of_theta = True
-        return target
+        search = DensityMode(prior=self.prior_for(objective), max_rows=None, tol=1e-5)
+        return search(objective, rng, monitor, effort)
 
 
 def scattered(target: Target, centre: HyperResult, rng: np.random.Generator) -> np.ndarray:
@@ -105,7 +107,13 @@ def scattered(target: Target, centre: HyperResult, rng: np.random.Generator) -> 
 
 
 def from_chains(
-    theta: np.ndarray, log_density: np.ndarray, model: Model, n_evaluations: int, **account: float | int
+    theta: np.ndarray,
+    log_density: np.ndarray,
+    objective: Objective,
+    n_evaluations: int,
+    acceptance: float,
+    n_failed: int = 0,
+    stopped: bool = False,
 ) -> HyperResult:
     """The result of Markov chains, draws (chains, draws, p)."""
     r_hat = float(np.max(split_r_hat(theta)))
@@ -114,13 +122,15 @@ def from_chains(
         log_density,
         n_effective=effective_sample_size(theta),
         r_hat=r_hat,
-        **account,  # type: ignore[arg-type]
+        acceptance=acceptance,
+        n_failed=n_failed,
     )
     return HyperResult(
         samples.mean,
         float(log_density.mean()),
         n_evaluations,
-        r_hat < MIXED and account.get("acceptance", 1.0) > 0.05,
-        theta_names=tuple(model.theta_names),
+        r_hat < MIXED and acceptance > 0.05,
+        stopped,
+        theta_names=objective.theta_names,
         samples=samples,
     )

@@ -1,15 +1,10 @@
-"""The log density of theta that searches maximise and samplers walk on."""
-
-from __future__ import annotations
+"""The log density of theta that searches maximise and samplers sample."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
-
-from ..training.monitor import quiet
-from .priors import LogPrior
 
 #: (theta, state) -> (value, gradient, state): the evidence, or whatever stands for it
 Evaluate = Callable[[np.ndarray, Any], tuple[float, np.ndarray, Any]]
@@ -23,7 +18,7 @@ class Target:
     """
 
     def __init__(
-        self, evaluate: Evaluate, prior: LogPrior, bounds: np.ndarray, *, of_theta: bool, warm: bool = True
+        self, evaluate: Evaluate, prior: Any, bounds: np.ndarray, *, of_theta: bool, warm: bool = True
     ) -> None:
         self.evaluate, self.prior, self.bounds = evaluate, prior, bounds
         self.of_theta, self.warm = of_theta, warm
@@ -46,8 +41,7 @@ class Target:
             return self._refuse(theta, "outside the bounds of its parameters")
         self.n_evaluations += 1
         try:
-            with quiet():
-                value, gradient, state = self.evaluate(np.clip(theta, low, high), self._state)
+            value, gradient, state = self.evaluate(np.clip(theta, low, high), self._state)
         except (LinAlgError, FloatingPointError) as error:
             return self._refuse(theta, str(error))
         log_prior, slope = self.prior(theta, self.of_theta)

@@ -1,13 +1,10 @@
 """How much of the latent functions each view makes up, with the uncertainty that learning left."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import WeightedSum
-from .objective import Model, slopes
+from .objective import Objective, slopes
 from .results import HyperResult
 
 #: Rows and draws from which shares are worked out.
@@ -32,27 +29,25 @@ class ViewWeights(NamedTuple):
         return f"ViewWeights({', '.join(parts)})"
 
 
-def view_weights(model: Model, learned: HyperResult) -> ViewWeights:
-    """Shares of the views of a model whose kernel is a ``WeightedSum``."""
-    kernel = model.kernel
-    assert isinstance(kernel, WeightedSum)
-    rows = model.X[np.unique(np.linspace(0, len(model.X) - 1, _ROWS).round().astype(int))]
+def view_weights(objective: Objective, found: HyperResult) -> ViewWeights:
+    """Shares of the views of a model whose kernel has a ``WeightedSum``."""
+    problem = objective.problem
+    names = problem.kernel.view_names
+    rows = problem.X[np.unique(np.linspace(0, len(problem.X) - 1, _ROWS).round().astype(int))]
 
     def shares(theta: np.ndarray) -> np.ndarray:
-        at = model.at(theta)[0]
-        assert isinstance(at, WeightedSum)
-        variations = at.variations(rows)
+        variations = problem.at(theta)[0].variations(rows)
         return variations / variations.sum()
 
-    if learned.samples is not None:
-        thetas, chances = learned.samples.representatives(_DRAWS, np.random.default_rng(0))
+    if found.samples is not None:
+        thetas, chances = found.samples.representatives(_DRAWS, np.random.default_rng(0))
         draws = np.array([shares(theta) for theta in thetas])
         mean = chances @ draws
-        return ViewWeights(kernel.names, mean, np.sqrt(chances @ (draws - mean) ** 2))
-    mean = shares(learned.theta)
-    if learned.covariance is None:
-        return ViewWeights(kernel.names, mean, np.full(len(mean), np.nan))
-    slope = slopes(shares, learned.theta, model.theta_bounds)
+        return ViewWeights(names, mean, np.sqrt(chances @ (draws - mean) ** 2))
+    mean = shares(found.theta)
+    if found.covariance is None:
+        return ViewWeights(names, mean, np.full(len(mean), np.nan))
+    slope = slopes(shares, found.theta, problem.theta_bounds)
     # A parameter that nothing holds belongs to a view so small that it changes nothing.
-    covariance = slope @ np.nan_to_num(learned.covariance) @ slope.T
-    return ViewWeights(kernel.names, mean, np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+    covariance = slope @ np.nan_to_num(found.covariance) @ slope.T
+    return ViewWeights(names, mean, np.sqrt(np.maximum(np.diag(covariance), 0.0)))

@@ -1,7 +1,7 @@
-"""Engines: from a prior covariance and observations to a Gaussian posterior."""
+"""Engines: from a prior and observations to a posterior."""
 
 from .active.ivm import IVM
-from .base import Engine, Fit, GaussianTerms, Info
+from .base import Draws, Engine, Fit, GaussianTerms, Info, Latent
 from .dense.ep import EP
 from .dense.exact import Exact
 from .dense.gibbs import Gibbs
@@ -9,18 +9,24 @@ from .dense.laplace import Laplace
 from .dense.vb import VB
 from .inducing.sparse_ep import SparseEP
 from .inducing.sparse_vb import SparseVB
+from .prior import ActivePrior, DensePrior, InducingPrior
 
 __all__ = [
     "EP",
     "IVM",
     "VB",
+    "ActivePrior",
+    "DensePrior",
+    "Draws",
     "Engine",
     "Exact",
     "Fit",
     "GaussianTerms",
     "Gibbs",
+    "InducingPrior",
     "Info",
     "Laplace",
+    "Latent",
     "SparseEP",
     "SparseVB",
 ]

@@ -1,33 +1,41 @@
-"""What every engine takes and gives.
+"""The engine protocol: what every engine takes and returns.
 
-An engine is a frozen bag of settings that is called as
+An engine is a frozen value that holds settings. It is called as
 
-    engine(K, y, likelihood, n_latent, init=None, gradient=False) -> Fit
+    engine(prior, y, likelihood, init=None, gradient=False, monitor=SILENT) -> Fit
 
-with the prior covariance K of the training rows, (n, n) when all latent functions share a kernel or (C, n, n). It knows
-neither kernels nor estimators and keeps no state: a warm start is the ``init`` of another Fit.
+and keeps no state: a warm start is the ``state`` of another Fit, passed as ``init``. ``prior_type`` names the kind of
+prior the engine works on (``inference.prior``), ``needs`` the likelihood methods it calls.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from ..likelihoods import Likelihood
+from ..numerics.arrays import Array, namespace, to_host
 from ..numerics.linalg import suited_threads
+from ..training.monitor import SILENT, Monitor
 
 #: Beyond this prior variance double precision cannot hold K + noise.
 LARGEST_VARIANCE = 1e10
 
 
 class Info(NamedTuple):
-    """How the computation went: steps taken, whether it converged, the bound or evidence after each, and how many
-    updates were skipped because a cavity was no distribution (EP); of sampling the largest R-hat and, where ArviZ is
-    installed, the smallest effective sample size."""
+    """How the computation went.
+
+    ``n_iter`` counts steps, ``trace`` holds the bound or evidence after each. ``n_skipped`` counts site updates that
+    were skipped because a cavity was no distribution (EP). For samplers, ``r_hat`` is the largest R-hat and
+    ``n_effective`` the smallest effective sample size (None without ArviZ). ``stopped`` says that a callback ended the
+    computation early, ``interrupted`` that Ctrl-C did.
+    """
 
     n_iter: int
     converged: bool
@@ -35,90 +43,178 @@ class Info(NamedTuple):
     n_skipped: int = 0
     r_hat: float | None = None
     n_effective: float | None = None
+    stopped: bool = False
+    interrupted: bool = False
+
+
+class Latent(NamedTuple):
+    """Gaussian distributions of C latent functions at m rows: mean (m, C) and cov.
+
+    ``cov`` holds the marginal variances (m, C); or covariances between latent functions at each row (m, C, C), from
+    an engine that couples them; or the full covariances between rows (C, m, m) when those were asked for.
+    """
+
+    mean: np.ndarray
+    cov: np.ndarray
+
+    @classmethod
+    def on_host(cls, mean: Array, cov: Array) -> Latent:
+        """From arrays of any namespace, which become NumPy arrays."""
+        return cls(to_host(mean), to_host(cov))
 
 
 class GaussianTerms(NamedTuple):
     """A Gaussian posterior at the training rows, in the form that predictions need.
 
     With k* the covariances of a new row with the training rows, the latent mean is k*' alpha and the variance
-    k** - |L^-1 (root * k*)|^2. ``alpha`` is (n, C); ``root`` and ``chol`` are (n,) and (n, n) when all latent functions
-    share them, else (n, C) and (C, n, n).
+    k** - |L^-1 (sqrt_precision * k*)|^2. ``alpha`` is (n, C); ``sqrt_precision`` and ``chol`` are (n,) and (n, n) when
+    all latent functions share them, else (n, C) and (C, n, n).
 
-    A posterior that couples the classes (``coupling.ProductFormPosterior``) has in addition the factor of M and the roots of rho;
-    then new rows get covariances between latent functions.
+    A posterior that couples the classes (``ProductFormPosterior``) has in addition the factor of M and the square roots
+    of rho; then new rows get covariances between latent functions.
+
+    All have the namespace of the prior covariances.
     """
 
-    alpha: np.ndarray
-    root: np.ndarray
-    chol: np.ndarray
-    coupling: np.ndarray | None = None
-    root_rho: np.ndarray | None = None
+    alpha: Array
+    sqrt_precision: Array
+    chol: Array
+    coupling: Array | None = None
+    sqrt_rho: Array | None = None
+
+
+class Draws(NamedTuple):
+    """Posterior draws of alpha, (chains, draws, n, C), the terms that all draws share, and the latent values at the
+    training rows that were drawn with them, shaped as alpha, as a NumPy array."""
+
+    alpha: Array
+    sqrt_precision: Array
+    chol: Array
+    latent: np.ndarray
+
+    @property
+    def flat(self) -> Array:
+        """The draws of all chains, (S, n, C)."""
+        chains, draws, n, C = self.alpha.shape
+        return namespace(self.alpha).reshape(self.alpha, (chains * draws, n, C))
+
+    def terms(self, s: int) -> GaussianTerms:
+        """The Gaussian of one of all draws."""
+        return GaussianTerms(self.flat[s, ...], self.sqrt_precision, self.chol)
 
 
 class Fit(NamedTuple):
     """Result of an engine.
 
-    ``log_evidence`` is the engine's own account of log p(y); ``objective`` is what learning should maximise (the same
-    unless an engine knows better). ``state`` is what a fit with other parameters can start from, ``loo`` the latent
-    means and variances (n, C) at each training row without its own label. ``dK`` is d objective / d K,
-    ``dlikelihood`` d objective / d theta of the likelihood; both are None unless the gradient was asked for.
+    ``log_evidence`` is the engine's own estimate of log p(y); ``objective`` is what learning maximises (the same unless
+    an engine has a better one). ``loo`` holds the latent moments at each training row without its own label and
+    ``gradient`` d objective / d theta, the kernel's parameters before the likelihood's, None unless asked for; both are
+    NumPy arrays whatever the namespace of the prior. ``state`` is what a fit with other parameters can start from.
     """
 
-    weights: Any
+    posterior: Any
     log_evidence: float
     objective: float
     info: Info
+    loo: Latent | None = None
+    gradient: np.ndarray | None = None
     state: Any = None
-    loo: tuple[np.ndarray, np.ndarray] | None = None
-    dK: np.ndarray | None = None
-    dlikelihood: np.ndarray | None = None
 
 
-class Engine(Protocol):
-    @property
-    def needs(self) -> Sequence[str]: ...
+@dataclass(frozen=True)
+class Engine(ABC):
+    """Base of all engines; a subclass gives ``prior_type`` and ``__call__``."""
 
+    #: the kind of prior that the engine works on: DensePrior, ActivePrior or InducingPrior
+    prior_type: ClassVar[Any]
+    #: likelihood methods that the engine calls beyond ``log_prob`` and ``tilted``
+    needs: ClassVar[tuple[str, ...]] = ()
+    #: whether the engine takes likelihoods with a weight for each row, or soft labels
+    takes_weights: ClassVar[bool] = False
+    #: whether all latent functions share one factor where they share a kernel
+    shares_factor: ClassVar[bool] = False
+    #: whether the evidence of a run that ended at its limit of iterations is close enough to guide a search
+    close_before_convergence: ClassVar[bool] = False
+
+    @abstractmethod
     def __call__(
         self,
-        K: np.ndarray,
+        prior: Any,
         y: np.ndarray,
         likelihood: Likelihood,
-        n_latent: int,
         init: Any = None,
         gradient: bool = False,
+        monitor: Monitor = SILENT,
     ) -> Fit: ...
+
+    @property
+    def learner(self) -> Engine:
+        """The engine whose objective learning maximises: this one, unless it has no gradient."""
+        return self
+
+    def check(self, likelihood: Likelihood, n_latent: int) -> None:
+        """Refuse a likelihood that the engine cannot work with, before any work is done."""
+        missing = [name for name in self.needs if name not in likelihood.supports]
+        if missing:
+            # EP works with every likelihood, but for weights and soft labels.
+            other = "ep" if likelihood.predictive is likelihood else "laplace"
+            raise TypeError(
+                f"{type(self).__name__} inference needs a likelihood with {', '.join(missing)}; "
+                f"{type(likelihood).__name__} has none: use inference={other!r}"
+            )
+        if likelihood.predictive is not likelihood and not self.takes_weights:
+            raise TypeError(
+                f"{type(self).__name__} inference takes no weights or soft labels; use inference='vb' or 'laplace'"
+            )
+
+    def differentiates(self, likelihood: Likelihood) -> bool:
+        """Whether the engine gives the gradient of its objective for such a likelihood."""
+        return True
+
+    def why_not_converged(self, info: Info) -> str:
+        """What a fit that did not converge means, and what to do about it."""
+        return (
+            f"{type(self).__name__} inference stopped after {info.n_iter} iterations without converging; the best "
+            "state is kept. Raise max_iter or loosen tol of the engine."
+        )
+
+
+def check_engine(engine: Any, prior_type: Any, owner: str, names: tuple[str, ...]) -> Engine:
+    """The engine, refused with a sentence that names what would work if it needs another kind of prior."""
+    if isinstance(engine, type):
+        raise ValueError(f"inference must be an object, not a class: write {engine.__name__}() with brackets")
+    if not isinstance(engine, Engine):
+        raise ValueError(f"inference must be one of {sorted(names)} or an engine object, got {engine!r}")
+    if engine.prior_type is not prior_type:
+        own = engine.prior_type
+        raise TypeError(
+            f"{owner} needs an engine that {prior_type.describes}, such as inference={either(names)}; "
+            f"{type(engine).__name__} {own.describes} and belongs in {own.estimator(engine)}"
+        )
+    return engine
+
+
+def either(names: Sequence[str]) -> str:
+    """The names in quotes, as in: 'a', 'b' or 'c'."""
+    *others, last = map(repr, names)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def threads_suited_to_size(call: Callable[..., Fit]) -> Callable[..., Fit]:
     """For an engine's ``__call__``: BLAS threads as the number of rows deserves."""
 
     @wraps(call)
-    def wrapped(self: Any, K: np.ndarray, *args: Any, **kwargs: Any) -> Fit:
-        with suited_threads(K.shape[-1]):
-            return call(self, K, *args, **kwargs)
+    def wrapped(self: Any, prior: Any, *args: Any, **kwargs: Any) -> Fit:
+        with suited_threads(prior.K.shape[-1]):
+            return call(self, prior, *args, **kwargs)
 
     return wrapped
 
 
-def require(engine: Any, likelihood: Likelihood) -> None:
-    """Refuse a likelihood that lacks what the engine needs, before any work is done."""
-    missing = [name for name in engine.needs if not likelihood.provides(name)]
-    if missing:
-        raise TypeError(
-            f"{type(engine).__name__} inference needs a likelihood with {', '.join(missing)}; "
-            f"{type(likelihood).__name__} has none. Try another engine, such as inference='laplace'"
-        )
-
-
-def differentiable(engine: Engine, likelihood: Likelihood) -> bool:
-    """Whether the engine gives the gradient of its objective for such a likelihood."""
-    differentiates = getattr(engine, "differentiates", None)
-    return differentiates is None or differentiates(likelihood)
-
-
-def check_prior(K: np.ndarray) -> None:
+def check_prior_variance(K: Array) -> None:
     """Refuse prior variances that leave no digits beside observation noise of about 1."""
-    largest = float(np.max(np.diagonal(K, axis1=-2, axis2=-1)))
+    xp = namespace(K)
+    largest = float(xp.max(xp.linalg.diagonal(K)))
     if not largest <= LARGEST_VARIANCE:
         raise LinAlgError(
             f"expected prior variances up to {LARGEST_VARIANCE:g}, got {largest:.3g}: scale the inputs "
@@ -126,6 +222,6 @@ def check_prior(K: np.ndarray) -> None:
         )
 
 
-def class_matrix(K: np.ndarray, c: int) -> np.ndarray:
+def class_matrix(K: Array, c: int) -> Array:
     """The matrix of latent function c, whether shared or its own."""
-    return K if K.ndim == 2 else K[c]
+    return K if K.ndim == 2 else K[c, ...]

@@ -1,13 +1,11 @@
-"""Learn how far to trust latent means and variances, and how often a label lapses, by leave-one-out predictions.
+"""Calibration of latent means and variances by leave-one-out predictions.
 
-An approximate posterior can be too shy (the mode of a skewed posterior is closer to zero than its mean) or too sure;
-and probit models give a label far on the wrong side a probability of 1e-22 where a slip of the pen is more likely.
-Three numbers, a factor for all latent means, one for all latent variances, and the share of labels that could be any,
-are chosen to maximise the log probability of every training label given the others. Nothing else is touched, so the
-decisions hardly change; the confidence does.
+An approximate posterior can be under- or overconfident (the mode of a skewed posterior is closer to zero than its
+mean), and probit models give a label far on the wrong side a probability of 1e-22 where a mistake in the data is more
+likely. Three numbers maximise the log probability of every training label given the others: a factor for all latent
+means, one for all latent variances, and a lapse rate, the share of labels that are independent of the inputs. Nothing
+else changes, so the predicted classes hardly do.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,15 +20,15 @@ from ..numerics.product_form import precision
 #: Standard deviation of the log factors a priori, chosen on ten splits of six data sets: with few rows they stay
 #: near 1, with hundreds the data decide.
 _PRIOR_SD = 0.3
-#: The share of lapses is Beta(_LAPSES, 1) a priori: where n rows show none, it is about this number over n. Of
-#: 0.02, 0.05, 0.1, 0.2, 0.5 and 1, chosen on three or four splits of fifteen data sets (docs/design.md).
+#: The lapse rate is Beta(_LAPSES, 1) a priori: where n rows show none, it is about this number over n. Of 0.02, 0.05,
+#: 0.1, 0.2, 0.5 and 1, chosen on three or four splits of fifteen data sets (docs/decisions/0018-lapse-rate.md).
 _LAPSES = 0.1
-#: Labels that lapse_rate more often are noise, and for that there is ``label_noise=`` in the likelihood.
+#: More lapses than that are noise, for which likelihoods have ``label_noise=``.
 _MOST = 0.1
 
 
 class Calibration(NamedTuple):
-    """Factors for latent means and variances, and the share of labels that may be any; 1, 1 and 0 change nothing."""
+    """Factors for latent means and variances, and the lapse rate; 1, 1 and 0 change nothing."""
 
     mean_scale: float = 1.0
     variance_scale: float = 1.0
@@ -41,7 +39,7 @@ class Calibration(NamedTuple):
         return self.mean_scale * mean, self.variance_scale * cov
 
     def log_proba(self, likelihood: Likelihood, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Log probabilities (n, K) of the labels under these beliefs."""
+        """Log probabilities (n, K) of the labels for these latent moments."""
         return self.mixed(likelihood.predict_log(*self(mean, cov)), likelihood.n_outcomes(mean.shape[1]))
 
     def mixed(self, log_p: np.ndarray, n_outcomes: int) -> np.ndarray:
@@ -52,7 +50,7 @@ class Calibration(NamedTuple):
 
 
 class LooPrediction(NamedTuple):
-    """What one model says of every row without its own label: log share (n,) of the model at that row, its likelihood,
+    """One model's predictions of every row without its own label: log share (n,) of the model at that row, likelihood,
     latent means (n, C), and variances (n, C) or covariances between latent functions (n, C, C)."""
 
     log_share: np.ndarray
@@ -61,21 +59,21 @@ class LooPrediction(NamedTuple):
     cov: np.ndarray
 
 
-def calibrate(beliefs: Sequence[LooPrediction], y: np.ndarray, weights: np.ndarray) -> Calibration:
+def calibrate(predictions: Sequence[LooPrediction], y: np.ndarray, weights: np.ndarray) -> Calibration:
     """Maximise sum_n w_n log((1 - e) sum_s share_ns E p(y_n | f) + e / K), f ~ N(a mean_ns, b cov_ns), over log a, log
     b and logit e, with a prior; s runs over the models that are averaged, often a single one."""
-    n_outcomes = beliefs[0].likelihood.n_outcomes(beliefs[0].mean.shape[1])
+    n_outcomes = predictions[0].likelihood.n_outcomes(predictions[0].mean.shape[1])
 
     def loss(t: np.ndarray) -> tuple[float, np.ndarray]:
-        log_z, by_row = zip(*(_slopes(belief, y, t[:2]) for belief in beliefs), strict=True)
-        terms = np.stack(log_z) + np.stack([belief.log_share for belief in beliefs])
+        log_z, by_row = zip(*(_slopes(one, y, t[:2]) for one in predictions), strict=True)
+        terms = np.stack(log_z) + np.stack([one.log_share for one in predictions])
         total = logsumexp(terms, axis=0)
         slopes = np.einsum("sn,sjn->jn", np.exp(terms - total), np.stack(by_row))
         lapse_rate = float(expit(t[2]))
         mixed = Calibration(lapse_rate=lapse_rate).mixed(total, n_outcomes)
         plain = np.exp(total - mixed)
-        by_surprise = lapse_rate * (1.0 - lapse_rate) * (np.exp(-mixed) / n_outcomes - plain)
-        slopes = np.vstack([(1.0 - lapse_rate) * plain * slopes, by_surprise])
+        by_lapse_rate = lapse_rate * (1.0 - lapse_rate) * (np.exp(-mixed) / n_outcomes - plain)
+        slopes = np.vstack([(1.0 - lapse_rate) * plain * slopes, by_lapse_rate])
         # The density of Beta(alpha, 1) in the logit is e^alpha (1 - e).
         log_prior = -0.5 * t[:2] @ t[:2] / _PRIOR_SD**2 + _LAPSES * np.log(lapse_rate) + np.log1p(-lapse_rate)
         by_prior = [*(-t[:2] / _PRIOR_SD**2), _LAPSES * (1.0 - lapse_rate) - lapse_rate]
@@ -87,10 +85,10 @@ def calibrate(beliefs: Sequence[LooPrediction], y: np.ndarray, weights: np.ndarr
     return Calibration(float(np.exp(mean_scale)), float(np.exp(variance_scale)), float(expit(lapse_rate)))
 
 
-def _slopes(belief: LooPrediction, y: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _slopes(prediction: LooPrediction, y: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log Z (n,) of one model at (log a, log b) = t, and its derivatives (2, n) there."""
-    slopes = _independent_slopes if belief.cov.ndim == 2 else _coupled_slopes
-    return slopes(belief.likelihood, y, np.exp(t[0]) * belief.mean, np.exp(t[1]) * belief.cov)
+    slopes = _independent_slopes if prediction.cov.ndim == 2 else _coupled_slopes
+    return slopes(prediction.likelihood, y, np.exp(t[0]) * prediction.mean, np.exp(t[1]) * prediction.cov)
 
 
 def _independent_slopes(
@@ -105,8 +103,12 @@ def _coupled_slopes(
     likelihood: Likelihood, y: np.ndarray, m: np.ndarray, V: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same from the matching site with precision T: dlogZ/dm = g = (I + T V)^-1 (location - T m) and dlogZ/dV =
-    (g g' - (I + T V)^-1 T) / 2."""
+    (g g' - (I + T V)^-1 T) / 2; by quadrature where the likelihood has no such site."""
     clean = likelihood.without_label_noise()
+    if "site" not in clean.supports:
+        log_z, g, H = likelihood.tilted_by_quadrature(y, m, V)
+        bend = H + g[:, :, None] * g[:, None, :]
+        return log_z, np.stack([(g * m).sum(axis=1), 0.5 * np.einsum("nij,nji->n", bend, V)])
     log_z, d, location = clean.site(y, m, V)
     C = m.shape[1]
     T = precision(d)

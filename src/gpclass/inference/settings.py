@@ -1,7 +1,5 @@
 """Settings of engines: names that mean the same everywhere are checked alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from numbers import Real
 from typing import Any

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..hyper import Model, Samples
+    from ..hyper import Samples
+    from ..inference.problem import Problem
 
 
 def _arviz() -> Any:
@@ -21,7 +22,7 @@ def _arviz() -> Any:
     return arviz
 
 
-def inference_data(samples: Samples | None, model: Model, latent: np.ndarray | None, classes: Any) -> Any:
+def inference_data(samples: Samples | None, problem: Problem, latent: np.ndarray | None, classes: Any) -> Any:
     """Draws of the parameters, and of latent values (chains, draws, n, C) at the training rows, as InferenceData."""
     if find_spec("arviz") is None:
         raise ImportError("idata_ needs ArviZ: pip install 'gpclass[mcmc]'")
@@ -37,7 +38,7 @@ def inference_data(samples: Samples | None, model: Model, latent: np.ndarray | N
             chosen = np.sort(rng.choice(len(samples.flat), size=len(samples.flat), p=samples.weights))
             thetas, density = samples.flat[chosen][None], density.reshape(-1)[chosen][None]
         stats["lp"] = density
-        posterior |= natural_draws(thetas, model)
+        posterior |= natural_draws(thetas, problem)
     if latent is not None:
         # A single latent function of two classes speaks for the second.
         names = classes if latent.shape[-1] == len(classes) else classes[-1:]
@@ -46,11 +47,11 @@ def inference_data(samples: Samples | None, model: Model, latent: np.ndarray | N
     return _arviz().from_dict(posterior=posterior, sample_stats=stats or None, coords=coords, dims=dims)
 
 
-def natural_draws(thetas: np.ndarray, model: Model) -> dict[str, np.ndarray]:
+def natural_draws(thetas: np.ndarray, problem: Problem) -> dict[str, np.ndarray]:
     """Draws (chains, draws, p) of theta as natural values by parameter name, each (chains, draws, ...)."""
     drawn: dict[str, list[Any]] = {}
     for theta in thetas.reshape(-1, thetas.shape[-1]):
-        for part, prefix in zip(model.at(theta), ("", "likelihood."), strict=True):
+        for part, prefix in zip(problem.at(theta), ("", "likelihood."), strict=True):
             for name, parameter in part.parameters.items():
                 if not parameter.fixed:
                     drawn.setdefault(prefix + name, []).append(parameter.value)

@@ -1,6 +1,4 @@
-"""Files that are there whole or not at all."""
-
-from __future__ import annotations
+"""Atomic writing of files."""
 
 import os
 import stat
@@ -9,16 +7,16 @@ from uuid import uuid4
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write beside the old file, on the disk before it takes the name: a kill in the middle leaves the old one.
+    """Write a temporary file and rename it, so that an interruption leaves the old file.
 
-    Its mode stays, and so do links to it; devices and pipes, which nothing can take the place of, are written to."""
+    The mode and links to the file are kept; devices and pipes are written to directly."""
     content = content.encode() if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
             _replace(path.resolve(), content)
-    except OSError as error:  # by the name that was given: nobody knows another
+    except OSError as error:  # with the name that was given, not the temporary one
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 

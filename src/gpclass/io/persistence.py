@@ -2,14 +2,13 @@
 
 A file is one line that says what it is, one line of JSON about its content, and the content as skops writes it: plain
 values and arrays under the names of classes, never code. Only classes of gpclass, scikit-learn and NumPy are made anew.
-Factors that come out the same when computed again are left out, and so are the rows that a sparse model does not keep.
+``saved_form`` decides what of a model is written.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
 import zipfile
 from importlib import import_module
 from importlib.metadata import version
@@ -20,39 +19,17 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from .files import write_whole
-from .filing import filing
+from .saved_form import restored_form, saved_form
 
 _MAGIC = b"gpclass model\n"
 #: Raised when files of the new kind cannot be read by older versions.
-_FORMAT = 1
+_FORMAT = 2
 #: What the first line after the magic may hold at most; longer means that it is none.
 _LONGEST_HEAD = 10_000
-
-
 #: Parts that hold values only, by the name skops gives to what makes them.
-_PLAIN = frozenset(
-    {
-        "BytearrayNode",
-        "BytesNode",
-        "CachedNode",
-        "DTypeNode",
-        "DefaultDictNode",
-        "DictNode",
-        "JsonNode",
-        "ListNode",
-        "LossNode",
-        "MaskedArrayNode",
-        "NdArrayNode",
-        "ObjectNode",
-        "RandomGeneratorNode",
-        "RandomStateNode",
-        "SetNode",
-        "SliceNode",
-        "SparseMatrixNode",
-        "TreeNode",
-        "TupleNode",
-        "TypeNode",
-    }
+_PLAIN = re.compile(
+    "(Bytearray|Bytes|Cached|DType|DefaultDict|Dict|Json|List|Loss|MaskedArray|NdArray|Object|RandomGenerator|"
+    "RandomState|Set|Slice|SparseMatrix|Tree|Tuple|Type)Node"
 )
 
 
@@ -66,17 +43,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     model : a fitted estimator of gpclass, or a pipeline with one
-    path : where to; by custom the name ends in ``.gpclass``
-
-    Returns
-    -------
-    path, as a ``Path``
+    path : where to, and what is returned; by custom the name ends in ``.gpclass``
     """
     sio = _skops()
     check_is_fitted(model)
-    with filing():
-        content = sio.dumps(model, compression=zipfile.ZIP_DEFLATED, compresslevel=6)
-    foreign = _calls(content) or _foreign(sio.get_untrusted_types(data=content))
+    content = sio.dumps(saved_form(model), compression=zipfile.ZIP_DEFLATED, compresslevel=6)
+    foreign, _ = _foreign(content)
     if foreign:
         raise TypeError(
             f"expected a model of gpclass and scikit-learn alone, and it holds {foreign[0]}, which a saved file must "
@@ -101,12 +73,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     sio = _skops()
     head, content = _parts(Path(path))
     try:
-        foreign = _calls(content)  # before skops looks at them
-        names = [] if foreign else sio.get_untrusted_types(data=content)
-        foreign = foreign or _foreign(names)
+        foreign, names = _foreign(content)
         if foreign:
             raise ModelFileError(f"{path} holds {foreign[0]}, which is no part of gpclass or scikit-learn: not loaded")
-        return sio.loads(content, trusted=names)
+        return restored_form(sio.loads(content, trusted=names))
     except ModelFileError:
         raise
     except Exception as error:
@@ -134,9 +104,8 @@ def _parts(path: Path) -> tuple[dict[str, Any], bytes]:
     except (ValueError, KeyError, TypeError):
         raise ModelFileError(f"{path} is damaged: what it says about its content cannot be read") from None
     if kind > _FORMAT:
-        raise ModelFileError(
-            f"{path} was saved by gpclass {head['gpclass']} and needs a newer version than {version('gpclass')}"
-        )
+        saved_by = f"{path} was saved by gpclass {head['gpclass']}"
+        raise ModelFileError(f"{saved_by} and needs a newer version than {version('gpclass')}")
     content = stored[end + 1 :]
     if len(content) != size:
         raise ModelFileError(f"{path} is damaged: expected {size} bytes of content, got {len(content)}")
@@ -145,16 +114,20 @@ def _parts(path: Path) -> tuple[dict[str, Any], bytes]:
     return head, content
 
 
-def _foreign(names: list[str]) -> list[str]:
-    """Types that are neither known to skops nor classes of ours."""
-    return [name for name in names if not _is_our_class(name)]
+def _foreign(content: bytes) -> tuple[list[str], list[str]]:
+    """Parts that are calls or of classes not ours, and all types that skops does not know."""
+    calls = _calls(content)
+    if calls:  # before skops looks at them
+        return calls, []
+    names = _skops().get_untrusted_types(data=content)
+    return [name for name in names if not _is_our_class(name)], names
 
 
 def _calls(content: bytes) -> list[str]:
     """Parts that are functions, or calls of one, whatever name they go by."""
     with zipfile.ZipFile(BytesIO(content)) as parts:
         schema = json.loads(parts.read("schema.json"))
-    return [f"a {kind[:60]}" for kind in sorted(_loaders(schema) - _PLAIN)]
+    return [f"a {kind[:60]}" for kind in sorted(_loaders(schema)) if not _PLAIN.fullmatch(kind)]
 
 
 def _loaders(schema: Any) -> set[str]:

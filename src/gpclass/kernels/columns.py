@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns, which of them hold categories, and where Gram matrices stand.
-
-    An estimator writes Gram matrices behind the ``n_features`` columns of features: for the matrix called ``name``, in
-    the columns ``grams[name]``, every row has its number among the rows of ``fit`` (-1 if it is new), its own variance
-    (NaN if this source knows nothing of it), and its covariances with the rows of ``fit``.
-    """
+    """Names of the columns, and which of them hold categories."""
 
     names: Sequence[str] | None = None
     categorical: np.ndarray | None = None
-    grams: Mapping[str, slice] = field(default_factory=dict)
-    n_features: int | None = None
 
     @classmethod
     def of(cls, known: Any) -> Columns:
@@ -38,9 +31,7 @@ class Columns:
                 "dtype='number') and View(Categorical(), dtype='category')"
             )
 
-    def subset(self, columns: Any, n_columns: int) -> Columns:
-        """What is known of some of the columns."""
-        places = np.arange(n_columns)[columns]
-        names = None if self.names is None else [self.names[j] for j in places if j < len(self.names)]
-        categorical = None if self.categorical is None else self.categorical[places[places < len(self.categorical)]]
-        return Columns(names, categorical)
+    def subset(self, places: np.ndarray) -> Columns:
+        """What is known of the columns with these numbers."""
+        names = None if self.names is None else [self.names[j] for j in places]
+        return Columns(names, None if self.categorical is None else self.categorical[places])

@@ -1,15 +1,15 @@
 """Kernels of the weighted inner product s(x, z) = sum_j weight_variance_j x_j z_j."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..numerics.arrays import Array, like, namespace, sum_product, to_host
 from ..numerics.parameters import POSITIVE
 from .base import Kernel, Pullback
 from .columns import Columns
+from .rows import features
 from .stationary import expand_ard
 
 
@@ -21,18 +21,39 @@ class DotProduct(Kernel):
     ard: bool = False
     domains: ClassVar = {"weight_variance": POSITIVE}
 
-    def _inner(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
-        return (X * self.weight_variance) @ (X if Z is None else Z).T
+    def _matrix(self, X: Array, Z: Array) -> tuple[Array, Pullback]:
+        raise NotImplementedError
 
-    def _norms(self, X: np.ndarray) -> np.ndarray:
-        return np.einsum("ij,ij->i", X * self.weight_variance, X)
+    def _variance(self, norms: Array) -> Array:
+        """k(x, x) from s(x, x)."""
+        raise NotImplementedError
 
-    def _weight_gradient(self, W: np.ndarray, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray | float:
+    def vjp(self, X: Any, Z: Any = None) -> tuple[Array, Pullback]:
+        return self._matrix(features(X), features(X if Z is None else Z))
+
+    def diag(self, X: Any) -> Array:
+        return self._variance(self._norms(features(X)))
+
+    def _weighted(self, X: Array) -> Array:
+        variance = self.weight_variance
+        return X * (like(variance, X) if isinstance(variance, np.ndarray) else variance)
+
+    def _inner(self, X: Array, Z: Array) -> Array:
+        return self._weighted(X) @ Z.T
+
+    def _norms(self, X: Array) -> Array:
+        return sum_product(self._weighted(X), X, axis=1)
+
+    def _weight_gradient(self, W: Array, X: Array, Z: Array) -> np.ndarray | float:
         """d sum(W * s) / d log weight_variance."""
-        per_input = self.weight_variance * np.einsum("id,id->d", X, W @ (X if Z is None else Z))
-        return per_input if np.ndim(self.weight_variance) else per_input.sum()
+        return self._by_weight(sum_product(X, W @ Z, axis=0))
 
-    def bind(self, X: np.ndarray, n_latent: int = 1, columns: Any = None) -> Kernel:
+    def _by_weight(self, per_input: Array) -> np.ndarray | float:
+        """Derivatives in log weight_variance from those in the variance of each input."""
+        own = self.weight_variance * to_host(per_input)
+        return own if np.ndim(self.weight_variance) else own.sum()
+
+    def bind(self, X: Any, n_latent: int = 1, columns: Any = None) -> Kernel:
         Columns.of(columns).refuse_categories(type(self).__name__)
         return expand_ard(self, "weight_variance", self.ard, X.shape[1])
 
@@ -44,14 +65,11 @@ class DotProduct(Kernel):
 class Linear(DotProduct):
     """k(x, z) = s(x, z): Bayesian linear regression on the inputs."""
 
-    def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
-        def pullback(G: np.ndarray) -> np.ndarray:
-            return self._collect({"weight_variance": self._weight_gradient(G, X, Z)})
+    def _matrix(self, X: Array, Z: Array) -> tuple[Array, Pullback]:
+        return self._inner(X, Z), lambda G: self._collect({"weight_variance": self._weight_gradient(G, X, Z)})
 
-        return self._inner(X, Z), pullback
-
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        return self._norms(X)
+    def _variance(self, norms: Array) -> Array:
+        return norms
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,22 +85,18 @@ class Polynomial(DotProduct):
         if int(self.degree) != self.degree or self.degree < 1:
             raise ValueError(f"Polynomial: degree must be a whole number >= 1, got {self.degree!r}")
 
-    def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
+    def _matrix(self, X: Array, Z: Array) -> tuple[Array, Pullback]:
         base = self._inner(X, Z) + self.bias_variance
 
-        def pullback(G: np.ndarray) -> np.ndarray:
+        def pullback(G: Array) -> np.ndarray:
             W = G * (self.degree * base ** (self.degree - 1))
-            return self._collect(
-                {
-                    "weight_variance": self._weight_gradient(W, X, Z),
-                    "bias_variance": self.bias_variance * W.sum(),
-                }
-            )
+            bias = self.bias_variance * float(namespace(W).sum(W))
+            return self._collect({"weight_variance": self._weight_gradient(W, X, Z), "bias_variance": bias})
 
         return base**self.degree, pullback
 
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        return (self._norms(X) + self.bias_variance) ** self.degree
+    def _variance(self, norms: Array) -> Array:
+        return (norms + self.bias_variance) ** self.degree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,33 +106,28 @@ class MLP(DotProduct):
     bias_variance: float = 1.0
     domains: ClassVar = {"weight_variance": POSITIVE, "bias_variance": POSITIVE}
 
-    def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
-        other = X if Z is None else Z
+    def _matrix(self, X: Array, Z: Array) -> tuple[Array, Pullback]:
+        xp = namespace(X, Z)
         norms_x = self._norms(X) + self.bias_variance + 1.0
-        norms_z = self._norms(other) + self.bias_variance + 1.0
-        inverse_norm = 1.0 / np.sqrt(np.outer(norms_x, norms_z))
+        norms_z = self._norms(Z) + self.bias_variance + 1.0
+        inverse_norm = 1.0 / xp.sqrt(norms_x[:, None] * norms_z[None, :])
         sine = (self._inner(X, Z) + self.bias_variance) * inverse_norm
 
-        def pullback(G: np.ndarray) -> np.ndarray:
+        def pullback(G: Array) -> np.ndarray:
             # d arcsin(q) = dq / sqrt(1 - q^2), dq = da / norm - q/2 (dnorm_x/norm_x + dnorm_z/norm_z)
             # By Cauchy-Schwarz 1 - q^2 is at least this; equal for parallel rows, where 1 - q * q has no digits.
-            least = (np.add.outer(norms_x, norms_z) - 1.0) * inverse_norm**2
-            H = G / np.sqrt(np.maximum(1.0 - sine * sine, least))
+            least = (norms_x[:, None] + norms_z[None, :] - 1.0) * inverse_norm**2
+            H = G / xp.sqrt(xp.maximum(1.0 - sine * sine, least))
             direct = H * inverse_norm
             through = H * sine
-            by_x, by_z = through.sum(axis=1) / norms_x, through.sum(axis=0) / norms_z
-            squares = self.weight_variance * (by_x @ (X * X) + by_z @ (other * other))
-            if not np.ndim(self.weight_variance):
-                squares = squares.sum()
-            return self._collect(
-                {
-                    "weight_variance": self._weight_gradient(direct, X, Z) - 0.5 * squares,
-                    "bias_variance": self.bias_variance * (direct.sum() - 0.5 * (by_x.sum() + by_z.sum())),
-                }
-            )
+            by_x, by_z = xp.sum(through, axis=1) / norms_x, xp.sum(through, axis=0) / norms_z
+            bias = float(xp.sum(direct)) - 0.5 * float(xp.sum(by_x) + xp.sum(by_z))
+            norms = self._by_weight(by_x @ (X * X) + by_z @ (Z * Z))
+            weight = self._weight_gradient(direct, X, Z) - 0.5 * norms
+            return self._collect({"weight_variance": weight, "bias_variance": self.bias_variance * bias})
 
-        return np.arcsin(sine), pullback
+        return xp.asin(sine), pullback
 
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        norms = self._norms(X) + self.bias_variance
-        return np.arcsin(norms / (norms + 1.0))
+    def _variance(self, norms: Array) -> Array:
+        norms = norms + self.bias_variance
+        return namespace(norms).asin(norms / (norms + 1.0))

@@ -1,7 +1,5 @@
 """Kernel objects of scikit-learn, translated into ours."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -31,14 +29,12 @@ def from_sklearn(kernel: Any) -> Kernel:
         return Constant(kernel.constant_value, **_limits(kernel, constant_value="variance"))
     if isinstance(kernel, sk.WhiteKernel):
         return White(kernel.noise_level, **_limits(kernel, noise_level="variance"))
-    if isinstance(kernel, sk.Matern):  # a subclass of RBF there: test it first
-        scale = _scale(kernel)
+    if isinstance(kernel, sk.RBF):  # the base of Matern there
+        scale = np.asarray(kernel.length_scale, dtype=float)
+        scale = scale.ravel()[0] if scale.size == 1 else scale
         limits = _limits(kernel, length_scale="length_scale")
-        if np.isinf(kernel.nu):
-            return RBF(scale, **limits)
-        return Matern(scale, nu=float(kernel.nu), **limits)
-    if isinstance(kernel, sk.RBF):
-        return RBF(_scale(kernel), **_limits(kernel, length_scale="length_scale"))
+        nu = kernel.nu if isinstance(kernel, sk.Matern) else np.inf
+        return RBF(scale, **limits) if np.isinf(nu) else Matern(scale, nu=float(nu), **limits)
     if isinstance(kernel, sk.RationalQuadratic):
         limits = _limits(kernel, length_scale="length_scale", alpha="alpha")
         return RationalQuadratic(kernel.length_scale, alpha=kernel.alpha, **limits)
@@ -49,11 +45,6 @@ def from_sklearn(kernel: Any) -> Kernel:
         raise TypeError(f"kernel must be an object, not a class: write {kernel.__name__}() with brackets")
     known = "ConstantKernel, WhiteKernel, RBF, Matern, RationalQuadratic, DotProduct, their sums and products"
     raise TypeError(f"expected a gpclass or scikit-learn kernel ({known}), got {kernel!r}")
-
-
-def _scale(kernel: Any) -> Any:
-    scale = np.asarray(kernel.length_scale, dtype=float)
-    return float(scale.ravel()[0]) if scale.size == 1 else scale
 
 
 def _product(kernel: Any) -> Kernel:
@@ -67,14 +58,14 @@ def _product(kernel: Any) -> Kernel:
     return Product((left, right))
 
 
-def _merged(factor: Constant, other: Kernel) -> Kernel:
+def _merged(factor: Constant, other: Any) -> Kernel:
     """``other`` with its own amplitude and the factor as one: their ranges multiplied, free if either is free."""
     both = [factor.parameters["variance"], other.parameters["variance"]]
     values = [float(p.value) for p in both]
     ranges = [(value, value) if p.fixed else p.bounds for value, p in zip(values, both, strict=True)]
     fixed = all(p.fixed for p in both)
     bounds = {} if fixed else {"variance": tuple(np.prod(ranges, axis=0))}
-    return replace(other, variance=np.prod(values), bounds=bounds, fixed=fixed)  # type: ignore[call-arg]
+    return replace(other, variance=np.prod(values), bounds=bounds, fixed=fixed)
 
 
 def _power(kernel: Any) -> Kernel:
@@ -83,8 +74,7 @@ def _power(kernel: Any) -> Kernel:
         raise TypeError(f"of powers only DotProduct ** whole number is understood, got {kernel!r}")
     limits = _limits(kernel.kernel, square=True, sigma_0="bias_variance")
     limits["fixed"] = (*limits["fixed"], "weight_variance")
-    bias = kernel.kernel.sigma_0**2
-    return Polynomial(1.0, bias_variance=bias, degree=int(kernel.exponent), **limits)
+    return Polynomial(1.0, bias_variance=kernel.kernel.sigma_0**2, degree=int(kernel.exponent), **limits)
 
 
 def _limits(kernel: Any, square: bool = False, **names: str) -> dict[str, Any]:

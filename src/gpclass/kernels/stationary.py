@@ -1,29 +1,28 @@
 """Kernels of the scaled distance r^2 = sum_j (x_j - z_j)^2 / length_scale_j^2."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..numerics.arrays import Array, full, identity, is_numpy, namespace, sum_product
 from ..numerics.compiled import jit, jit_sums, over_rows
 from ..numerics.linalg import one_thread
 from ..numerics.parameters import POSITIVE
 from .base import Kernel, Pullback
 from .columns import Columns
+from .rows import features
 
 
 def expand_ard(kernel: Kernel, name: str, ard: bool, n_features: int) -> Kernel:
     """Settle a parameter that may hold one value for each input."""
-    value = getattr(kernel, name)
+    value, owner = getattr(kernel, name), type(kernel).__name__
     if np.ndim(value) == 0:
         return kernel.with_params({name: np.full(n_features, value)}) if ard else kernel
     if len(value) != n_features:
-        raise ValueError(
-            f"{type(kernel).__name__}: {name} has {len(value)} values, but the data have {n_features} columns"
-        )
+        raise ValueError(f"{owner}: {name} has {len(value)} values, but the data have {n_features} columns")
     return kernel
 
 
@@ -55,8 +54,8 @@ def squared_distances(A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
 
 
 def _centred(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both sets of rows from a point amid the second, those of the model: what one row is like must depend neither on
-    the rows that were asked about with it nor on a few that lie far away."""
+    """Both sets of rows relative to the median of the second, those of the model: the result for one row must depend
+    neither on the other rows of the first set nor on a few that lie far away."""
     centre = np.median(B[:: 1 + len(B) // 256], axis=0)
     near = B - centre
     return near if A is B else A - centre, near
@@ -76,7 +75,7 @@ def _few_distances(start, stop, X, Z, inverse_scale, squared):
 
 @jit
 def _mend_close_pairs(start, stop, squared, A, B, norms, same):
-    """Compute again, from the difference, every distance that cancellation has left with fewer than twelve digits."""
+    """Recompute from the difference every distance that has lost more than four digits to cancellation."""
     for i in range(start, stop):
         threshold = 1e-4 * norms[i]
         for j in range(B.shape[0]):
@@ -102,7 +101,7 @@ def _scale_gradient(G: np.ndarray, slope: np.ndarray, A: np.ndarray, B: np.ndarr
         rows = slice(start, min(start + 128, len(A)))
         W = G[rows] * slope[rows]
         if same:
-            # A row and itself have no distance; leaving them out spares the sums below a large cancelling term.
+            # The distance of a row to itself is 0; without it the sums below have no large terms that cancel.
             W[np.arange(len(W)), np.arange(rows.start, rows.stop)] = 0.0
         product = W @ widened
         column_sums += W.sum(axis=0)
@@ -114,42 +113,47 @@ def _scale_gradient(G: np.ndarray, slope: np.ndarray, A: np.ndarray, B: np.ndarr
 class Stationary(Kernel):
     """k(x, z) = g(r^2), with one length-scale or (ARD) one for each input.
 
-    Subclasses give ``_profile(r^2) -> (g, -2 g')``, both as matrices.
+    Subclasses give ``_profile(r^2) -> (g, -2 g')``, both as matrices; that is all a new stationary kernel needs.
     """
 
     length_scale: float | np.ndarray = 1.0
     ard: bool = False
     domains: ClassVar = {"length_scale": POSITIVE}
 
-    def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _profile(self, squared: Array) -> tuple[Array, Array]:
         raise NotImplementedError
 
-    def _shape_gradient(self, G: np.ndarray, squared: np.ndarray) -> dict[str, float]:
+    def _shape_gradient(self, G: Array, squared: Array) -> dict[str, float]:
         """d / d log of the parameters other than the length-scale."""
         return {}
 
-    def vjp(self, X: np.ndarray, Z: np.ndarray | None = None) -> tuple[np.ndarray, Pullback]:
+    def vjp(self, X: Any, Z: Any = None) -> tuple[Array, Pullback]:
+        X, Z = features(X), features(Z)
         squared = self._distances(X, Z)
         K, slope = self._profile(squared)
 
-        def pullback(G: np.ndarray) -> np.ndarray:
+        def pullback(G: Array) -> np.ndarray:
             # dK/dlog l_d = -2 g'(r^2) (x_d - z_d)^2 / l_d^2
-            own: dict[str, float | np.ndarray] = dict(self._shape_gradient(G, squared))
-            if np.ndim(self.length_scale):
-                own["length_scale"] = self._scale_gradients(G, slope, X, Z)
-            else:
-                own["length_scale"] = np.einsum("ij,ij,ij->", G, slope, squared)
-            return self._collect(own)
+            ard = np.ndim(self.length_scale) > 0
+            own = self._scale_gradients(G, slope, X, Z) if ard else sum_product(G, slope, squared)
+            return self._collect({"length_scale": own, **self._shape_gradient(G, squared)})
 
         return K, pullback
 
-    def _scale_gradients(self, G: np.ndarray, slope: np.ndarray, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
+    def _scale_gradients(self, G: Array, slope: Array, X: Array, Z: Array | None) -> np.ndarray:
         """sum_ij G_ij slope_ij r_ijd^2 for every column d."""
+        if not is_numpy(X):
+            W = G * slope
+            parts = [float(namespace(W).sum(W * part)) for part in self._column_distances(X, Z)]
+            return np.array(parts) / np.square(self.length_scale)
         with _threads_for(X.shape[1]):
             return _scale_gradient(G, slope, X / self.length_scale, None if Z is None else Z / self.length_scale)
 
-    def _distances(self, X: np.ndarray, Z: np.ndarray | None) -> np.ndarray:
+    def _distances(self, X: Array, Z: Array | None) -> Array:
         """r^2 between rows."""
+        if not is_numpy(X):
+            scales = np.broadcast_to(self.length_scale, X.shape[1:]).tolist()
+            return sum(part / scale**2 for part, scale in zip(self._column_distances(X, Z), scales, strict=True))
         if Z is None:
             return squared_distances(X / self.length_scale, None)
         if len(Z) > _FEW:
@@ -159,10 +163,21 @@ class Stationary(Kernel):
         over_rows(_few_distances, len(X), 0.5 * Z.size, X, Z, inverse_scale, squared)
         return squared
 
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        return np.ones(len(X))
+    def _column_distances(self, X: Array, Z: Array | None) -> Iterator[Array]:
+        """Squared distances (n, m) in each column, from the differences themselves: exact, and for any namespace."""
+        other = X if Z is None else Z
+        # The distance of a row to itself is 0.
+        apart = 1.0 - identity(X.shape[0], X) if Z is None else 1.0
+        for d in range(X.shape[1]):
+            yield apart * self._column_distance(X[:, d][:, None], other[:, d][None, :])
 
-    def bind(self, X: np.ndarray, n_latent: int = 1, columns: Any = None) -> Kernel:
+    def _column_distance(self, x: Array, z: Array) -> Array:
+        return (x - z) ** 2
+
+    def diag(self, X: Any) -> Array:
+        return full((X.shape[0],), 1.0, features(X))
+
+    def bind(self, X: Any, n_latent: int = 1, columns: Any = None) -> Kernel:
         self._check_columns(Columns.of(columns))
         return expand_ard(self, "length_scale", self.ard, X.shape[1])
 
@@ -177,7 +192,10 @@ class Stationary(Kernel):
 class RBF(Stationary):
     """exp(-r^2 / 2), the squared exponential. GR06 write it with phi_d = 1 / (2 length_scale_d^2)."""
 
-    def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _profile(self, squared: Array) -> tuple[Array, Array]:
+        if not is_numpy(squared):
+            K = namespace(squared).exp(-0.5 * squared)
+            return K, K
         K = np.empty_like(squared)
 
         def fill(start: int, stop: int) -> None:
@@ -199,13 +217,15 @@ class Matern(Stationary):
         if self.nu not in (0.5, 1.5, 2.5):
             raise ValueError(f"Matern: nu must be 0.5, 1.5 or 2.5 (RBF is the limit), got {self.nu!r}")
 
-    def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        r = np.sqrt(2.0 * self.nu * squared)
-        decay = np.exp(-r)
+    def _profile(self, squared: Array) -> tuple[Array, Array]:
+        xp = namespace(squared)
+        r = xp.sqrt(2.0 * self.nu * squared)
+        decay = xp.exp(-r)
         if self.nu == 0.5:
-            # The slope 1/r is infinite at r = 0, where it meets a zero difference; their product is at most r.
-            slope = np.divide(decay, r, out=np.zeros_like(r), where=r > 1e-8)
-            return decay, slope
+            # The slope 1/r is infinite at r = 0, where it multiplies a zero difference; their product is at most r.
+            if is_numpy(r):
+                return decay, np.divide(decay, r, out=np.zeros_like(r), where=r > 1e-8)
+            return decay, xp.where(r > 1e-8, decay / xp.maximum(r, xp.full_like(r, 1e-8)), xp.zeros_like(r))
         if self.nu == 1.5:
             return (1.0 + r) * decay, 3.0 * decay
         return (1.0 + r + r * r / 3.0) * decay, 5.0 / 3.0 * (1.0 + r) * decay
@@ -218,12 +238,14 @@ class RationalQuadratic(Stationary):
     alpha: float = 1.0
     domains: ClassVar = {"length_scale": POSITIVE, "alpha": POSITIVE}
 
-    def _profile(self, squared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        log_base = np.log1p(squared / (2.0 * self.alpha))
-        return np.exp(-self.alpha * log_base), np.exp(-(self.alpha + 1.0) * log_base)
+    def _profile(self, squared: Array) -> tuple[Array, Array]:
+        xp = namespace(squared)
+        log_base = xp.log1p(squared / (2.0 * self.alpha))
+        return xp.exp(-self.alpha * log_base), xp.exp(-(self.alpha + 1.0) * log_base)
 
-    def _shape_gradient(self, G: np.ndarray, squared: np.ndarray) -> dict[str, float]:
+    def _shape_gradient(self, G: Array, squared: Array) -> dict[str, float]:
+        xp = namespace(squared)
         ratio = squared / (2.0 * self.alpha)
-        log_base = np.log1p(ratio)
-        derivative = np.exp(-self.alpha * log_base) * (ratio / (1.0 + ratio) - log_base)
-        return {"alpha": self.alpha * float(np.vdot(G, derivative))}
+        log_base = xp.log1p(ratio)
+        derivative = xp.exp(-self.alpha * log_base) * (ratio / (1.0 + ratio) - log_base)
+        return {"alpha": self.alpha * float(sum_product(G, derivative))}

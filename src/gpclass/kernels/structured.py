@@ -1,6 +1,4 @@
-"""Gram matrices of sequences and of the nodes of a graph, for ``Precomputed`` views next to X."""
-
-from __future__ import annotations
+"""Gram matrices of sequences and of the nodes of a graph, for ``Precomputed`` views beside X."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,13 +7,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.feature_extraction import DictVectorizer
 
 
 def spectrum_gram(sequences: Sequence[str], others: Sequence[str] | None = None, *, k: int = 3) -> np.ndarray:
     """Cosines (m, n) between the k-mer counts of sequences and of others (of themselves when None).
 
-    The spectrum kernel of Leslie, Eskin and Noble (2002), normalised to k(x, x) = 1. A sequence shorter than k shares
-    nothing with others.
+    The spectrum kernel of Leslie, Eskin and Noble (2002), normalised to k(x, x) = 1. A sequence shorter than k has no
+    covariance with others.
     """
     _check_length(k)
     return _normalised(sequences, others, [k], np.ones(1))
@@ -41,8 +40,8 @@ def diffusion_gram(adjacency: Any, *, time: float = 1.0) -> np.ndarray:
     """Covariances (n, n) of the nodes of a graph: exp(-time L), L the normalised Laplacian, scaled to k(x, x) = 1.
 
     The diffusion kernel of Kondor and Lafferty (2002). ``adjacency`` (n, n) holds weights >= 0 of the edges, an array
-    or a sparse matrix; nodes without edges have no relation to others. The longer the time, the further two nodes may
-    be apart and still be alike.
+    or a sparse matrix; nodes without edges have no covariance with others. The longer the time, the further
+    the covariance reaches along the edges.
     """
     A = np.asarray(adjacency.toarray() if sparse.issparse(adjacency) else adjacency, dtype=float)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
@@ -71,17 +70,20 @@ def _check_length(k: int) -> None:
 def _normalised(
     sequences: Sequence[str], others: Sequence[str] | None, lengths: list[int], weights: np.ndarray
 ) -> np.ndarray:
-    """Weighted sums over the lengths of cosines; each sequence is like itself, whatever its length."""
+    """Weighted sums over the lengths of cosines, with 1 for each sequence and itself."""
     left = _checked(sequences)
     right = left if others is None else _checked(others)
-    gram, own_left, own_right = np.zeros((len(left), len(right))), np.zeros(len(left)), np.zeros(len(right))
+    gram = np.zeros((len(left), len(right)))
     for k, weight in zip(lengths, weights, strict=True):
         counts = _counts(left + right, k)
-        A, B = counts[: len(left)], counts[len(left) :]
-        gram += weight * (A @ B.T).toarray()
-        own_left += weight * (A.power(2).sum(axis=1) > 0)
-        own_right += weight * (B.power(2).sum(axis=1) > 0)
-    gram /= np.sqrt(np.outer(np.where(own_left > 0.0, own_left, 1.0), np.where(own_right > 0.0, own_right, 1.0)))
+        gram += weight * (counts[: len(left)] @ counts[len(left) :].T).toarray()
+
+    def own(texts: list[str]) -> np.ndarray:
+        """The sum for each sequence and itself: lengths beyond its own have no k-mers."""
+        total = weights @ [[len(text) >= k for text in texts] for k in lengths]
+        return np.where(total > 0.0, total, 1.0)
+
+    gram /= np.sqrt(np.outer(own(left), own(right)))
     if others is None:
         np.fill_diagonal(gram, 1.0)
     return gram
@@ -91,21 +93,15 @@ def _checked(sequences: Sequence[str]) -> list[str]:
     if isinstance(sequences, str):
         raise ValueError("expected a list of strings, one for each row, got one string")
     given = list(sequences)
-    strange = [item for item in given if not isinstance(item, str)]
-    if not given or strange:
-        raise ValueError(f"expected a list of strings, one for each row, got {strange[0] if strange else given!r}")
+    wrong = [item for item in given if not isinstance(item, str)]
+    if not given or wrong:
+        raise ValueError(f"expected a list of strings, one for each row, got {wrong[0] if wrong else given!r}")
     return given
 
 
 def _counts(sequences: list[str], k: int) -> sparse.csr_array:
     """Counts of k-mers, each row scaled to length 1."""
-    vocabulary: dict[str, int] = {}
-    rows, columns, counts = [], [], []
-    for i, text in enumerate(sequences):
-        for word, count in Counter(text[j : j + k] for j in range(len(text) - k + 1)).items():
-            rows.append(i)
-            columns.append(vocabulary.setdefault(word, len(vocabulary)))
-            counts.append(float(count))
-    matrix = sparse.csr_array((counts, (rows, columns)), shape=(len(sequences), max(len(vocabulary), 1)))
+    words = [Counter(text[j : j + k] for j in range(len(text) - k + 1)) for text in sequences]
+    matrix = sparse.csr_array(DictVectorizer().fit_transform(words))
     norms = np.sqrt(matrix.power(2).sum(axis=1))
     return sparse.csr_array(sparse.diags_array(1.0 / np.where(norms > 0.0, norms, 1.0)) @ matrix)

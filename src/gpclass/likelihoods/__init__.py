@@ -1,6 +1,7 @@
-"""What was observed, given the latent functions."""
+"""Likelihoods: the distribution of the observations given the latent functions."""
 
 from .base import Likelihood
+from .checks import check_likelihood, check_log_concave
 from .gaussian import Gaussian
 from .label_noise import NoisyLabels
 from .logit import Logit
@@ -24,4 +25,6 @@ __all__ = [
     "SoftLabels",
     "Softmax",
     "Weighted",
+    "check_likelihood",
+    "check_log_concave",
 ]

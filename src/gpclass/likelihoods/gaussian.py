@@ -1,7 +1,5 @@
 """Gaussian noise, for regression."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -10,24 +8,19 @@ import numpy as np
 
 from ..numerics.parameters import POSITIVE, REAL
 from ..numerics.special import log_phi
-from .base import Likelihood
+from .base import AverageInClosedForm
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gaussian(Likelihood):
+class Gaussian(AverageInClosedForm):
     """y = f + bias + noise, noise ~ N(0, variance). The bias is fixed unless freed: estimators centre y."""
 
     variance: float = 1.0
     bias: float = 0.0
     fixed: bool | str | tuple[str, ...] = field(default=("bias",), kw_only=True)
     domains: ClassVar = {"variance": POSITIVE, "bias": REAL}
-
-    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        return self.tilted(y, f, np.zeros_like(f))[0]
-
-    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
-        return log_prob, first, second[:, :, None]
+    supports = frozenset({"derivatives", "curvature", "augment", "tilted_gradient"})
+    log_concave = True
 
     def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         return np.full(f.shape, 1.0 / self.variance), lambda cotangent: np.zeros_like(f)
@@ -44,9 +37,7 @@ class Gaussian(Likelihood):
 
     def tilted_gradient(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
         _, first, second = self.tilted(y, mean, var)
-        # Noise and belief add up, so d/dvariance = d/dvar = (second + first^2) / 2.
-        by_variance = 0.5 * np.sum(second + first**2)
-        return self._collect({"variance": self.variance * by_variance, "bias": first.sum()})
+        return self._collect({"variance": self._by_variance(first, second), "bias": first.sum()})
 
     def expected_log_prob(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
         return self.log_prob(y, mean) - 0.5 * var[:, 0] / self.variance
@@ -56,4 +47,4 @@ class Gaussian(Likelihood):
         return np.stack([mean[:, 0] + self.bias, var[:, 0] + self.variance], axis=1)
 
     def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("Gaussian targets are numbers, not labels; use predict")
+        raise NotImplementedError("a Gaussian likelihood has no class labels; use predict")

@@ -1,26 +1,26 @@
-"""Labels that are wrong now and then: with a small probability the observed label is any other one."""
+"""Labels that are wrong with a small probability: the observed label is then any other one."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..numerics.parameters import REAL
+from ..numerics.parameters import Domain
 from .base import Likelihood
 
-#: The share of a row that is surely mislabelled stays above this, so that its curvature has a root.
+#: The share of a row that is surely mislabelled stays above this, so that the root of its curvature is positive.
 _SMALLEST_SHARE = 1e-50
+
+LABEL_NOISE = Domain(positive=False, bounds=(1e-6, 0.4))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyLabels(Likelihood):
     """P(y | f) = (1 - eps) p(y | f) + eps / (K - 1) (1 - p(y | f)) with eps = ``label_noise``, the robust-max idea.
 
-    One gross error then costs at most log(eps / (K - 1)), however sure the model is. Base of likelihoods that offer it;
-    they define p by the methods with an underscore. With eps = 0 p is all there is, and to learn eps (leave
+    One wrong label then costs at most log(eps / (K - 1)), however certain the model is. A base of likelihoods that
+    offer it; they define p by the methods with an underscore. With eps = 0 the likelihood is p, and to learn eps (leave
     ``label_noise`` out of ``fixed``) it must start above 0. The mixture is not log-concave.
     Averages of it are mixtures of averages, Z' = slope Z + floor, so every formula below comes from that one line; the
     factor ``share`` = slope Z / Z' is the probability that the label is right.
@@ -28,32 +28,33 @@ class NoisyLabels(Likelihood):
 
     label_noise: float = field(default=0.0, kw_only=True)
     fixed: bool | str | tuple[str, ...] = field(default=("label_noise",), kw_only=True)
-    domains: ClassVar[Mapping[str, str]] = {"label_noise": REAL}
+    domains: ClassVar = {"label_noise": LABEL_NOISE}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0.0 <= self.label_noise < 0.5:
-            raise ValueError(
-                f"{type(self).__name__}: label_noise must be at least 0 and below 0.5, got {self.label_noise!r}"
-            )
+            name = type(self).__name__
+            raise ValueError(f"{name}: label_noise must be at least 0 and below 0.5, got {self.label_noise!r}")
 
     def _fixed_names(self) -> tuple[str, ...]:
-        # Off is off: to learn it, start from a value.
+        # Label noise of 0 stays 0: to learn it, start from a positive value.
         names = super()._fixed_names()
         return names if self.label_noise != 0.0 or "label_noise" in names else (*names, "label_noise")
 
-    def _bounds_of(self, name: str) -> tuple[float, float]:
-        return self.bounds.get(name, (1e-6, 0.4)) if name == "label_noise" else super()._bounds_of(name)
+    @property
+    def supports(self) -> frozenset[str]:
+        own = {"derivatives", "curvature", "augment", "tilted_gradient"}
+        return frozenset(own if self.log_concave else {*own, "noise_slopes"})
 
     @property
     def log_concave(self) -> bool:
         return self.label_noise == 0.0
 
-    def without_label_noise(self) -> NoisyLabels:
+    def without_label_noise(self) -> Self:
         return self if self.log_concave else replace(self, label_noise=0.0)
 
     def with_label_noise(self, log_z: np.ndarray, n_latent: int) -> tuple[np.ndarray, np.ndarray]:
-        return super().with_label_noise(log_z, n_latent) if self.log_concave else self._mix(log_z, n_latent)
+        return self._mix(log_z, n_latent)
 
     def _levels(self, n_latent: int) -> tuple[float, float]:
         """slope and floor."""
@@ -63,7 +64,7 @@ class NoisyLabels(Likelihood):
     def _mix(self, log_p: np.ndarray, n_latent: int) -> tuple[np.ndarray, np.ndarray]:
         """log Z' and share."""
         slope, floor = self._levels(n_latent)
-        log_mixed = np.logaddexp(np.log(slope) + log_p, np.log(floor))
+        log_mixed = np.logaddexp(np.log(slope) + log_p, np.log(floor) if floor else -np.inf)
         return log_mixed, np.exp(np.log(slope) + log_p - log_mixed)
 
     def _by_noise(self, log_p: np.ndarray, n_latent: int) -> np.ndarray:
@@ -73,32 +74,31 @@ class NoisyLabels(Likelihood):
         return (-np.exp(log_p) * (1.0 + 1.0 / others) + 1.0 / others) / np.exp(mixed)
 
     def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        log_p = self._log_prob(y, f)
-        return log_p if self.log_concave else self._mix(log_p, f.shape[1])[0]
+        return self._mix(self._log_prob(y, f), f.shape[1])[0]
 
     def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_p, first, second = self._derivatives(y, f)
-        if self.log_concave:
-            return log_p, first, second
         mixed, share = self._mix(log_p, f.shape[1])
-        outer = first[:, :, None] * first[:, None, :]
         share = share[:, None, None]
-        return mixed, share[:, 0] * first, share * (second + outer) - share**2 * outer
+        return mixed, share[:, 0] * first, share * (second + (1.0 - share) * first[:, :, None] * first[:, None, :])
 
     def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-        """p's own curvature, scaled by how likely the label is right: what EM for the mixture has, never negative."""
+        """p's own curvature times the probability that the label is right, as in EM for the mixture; never negative."""
         d, pull = self._curvature(y, f)
         if self.log_concave:
             return d, pull
         log_p, first, _ = self._derivatives(y, f)
         share = self._mix(log_p, f.shape[1])[1][:, None]
-        # d log share = (1 - share) d log p
-        return np.maximum(
-            share, _SMALLEST_SHARE
-        ) * d, lambda cotangent: pull(cotangent) + cotangent.sum(axis=1, keepdims=True) * (1.0 - share) * first
+
+        def pullback(cotangent: np.ndarray) -> np.ndarray:
+            # d log share = (1 - share) d log p
+            return pull(cotangent) + cotangent.sum(axis=1, keepdims=True) * (1.0 - share) * first
+
+        return np.maximum(share, _SMALLEST_SHARE) * d, pullback
 
     def noise_slopes(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Derivatives in eps: of log p (n,), of its gradient in f (n, C) and of log d (n, 1) of ``curvature``."""
+        if self.log_concave:
+            raise self._unsupported("noise_slopes without label noise")
         log_p, first, _ = self._derivatives(y, f)
         _, share = self._mix(log_p, f.shape[1])
         by_noise = self._by_noise(log_p, f.shape[1])
@@ -109,31 +109,25 @@ class NoisyLabels(Likelihood):
 
     def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_z, first, second = self._tilted(y, mean, var)
-        if self.log_concave:
-            return log_z, first, second
         mixed, share = self._mix(log_z, mean.shape[1])
         share = share[:, None]
-        return mixed, share * first, share * (second + first**2) - (share * first) ** 2
+        return mixed, share * first, share * (second + (1.0 - share) * first**2)
 
     def tilted_gradient(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
         log_z, first, second = self._tilted(y, mean, var)
-        slopes = self._tilted_slopes(first, second)
+        _, share = self._mix(log_z, mean.shape[1])
+        slopes = {name: np.sum(share * slope) for name, slope in self._tilted_slopes(first, second).items()}
         if not self.log_concave:
-            _, share = self._mix(log_z, mean.shape[1])
-            slopes = {name: share * slope for name, slope in slopes.items()}
-            slopes["label_noise"] = self._by_noise(log_z, mean.shape[1])
-        else:
-            slopes["label_noise"] = np.zeros(len(y))
-        return self._collect({name: slope.sum() for name, slope in slopes.items()})
+            slopes["label_noise"] = np.sum(self._by_noise(log_z, mean.shape[1]))
+        return self._collect(slopes)
 
     def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
-        log_p = self._predict_log(mean, var)
-        return log_p if self.log_concave else self._mix(log_p, mean.shape[1])[0]
+        return self._mix(self._predict_log(mean, var), mean.shape[1])[0]
 
-    # ---- what a likelihood with clean labels defines ----------------------------------------------------
+    # ---- what a likelihood of the right label defines ---------------------------------------------------
 
     def _log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        return self._tilted(y, f, np.zeros_like(f))[0]
 
     def _derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         raise NotImplementedError

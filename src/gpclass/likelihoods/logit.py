@@ -1,23 +1,23 @@
 """Binary labels through the logistic function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, log_expit
 
-from ..numerics.special import step_rule
 from .base import Likelihood, signs
 
-#: A latent value of smaller variance is as good as known; quadrature of so narrow a peak has no digits left.
+#: Below this variance a latent value counts as known: quadrature of so narrow a peak loses its digits.
 _KNOWN = 1e-10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Logit(Likelihood):
     """P(y = 1 | f) = 1 / (1 + exp(-f)) (WB98); Gaussian averages by a rule that resolves the step at any variance."""
+
+    supports = frozenset({"derivatives", "curvature"})
+    log_concave = True
 
     def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return log_expit(signs(y) * f)[:, 0]
@@ -32,19 +32,9 @@ class Logit(Likelihood):
         return d, lambda cotangent: cotangent * (1.0 - 2.0 * expit(f))
 
     def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        log_z, first, second = self.derivatives(y, mean)  # the limit of a latent value that is known
+        log_z, first, second = self.derivatives(y, mean)  # the limit of a known latent value
         tilted = log_z, first, second[:, :, 0]
         wide = var[:, 0] > _KNOWN
-        for limit, average in zip(tilted, self._averages(y[wide], mean[wide], var[wide]), strict=True):
+        for limit, average in zip(tilted, super().tilted(y[wide], mean[wide], var[wide]), strict=True):
             limit[wide] = average
         return tilted
-
-    def _averages(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        nodes, log_weights = step_rule(mean[:, 0], var[:, 0])
-        log_terms = log_expit(signs(y) * nodes) + log_weights
-        log_z = logsumexp(log_terms, axis=1)
-        tilt = np.exp(log_terms - log_z[:, None])
-        shift = nodes - mean
-        first = np.sum(tilt * shift, axis=1, keepdims=True) / var
-        spread = np.sum(tilt * shift**2, axis=1, keepdims=True) / var
-        return log_z, first, (spread - 1.0) / var - first**2

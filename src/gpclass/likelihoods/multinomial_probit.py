@@ -1,7 +1,5 @@
 """Class labels as the largest of K noisy latent values (GR06 section 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,13 +37,14 @@ class MultinomialProbit(NoisyLabels):
     def _tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return cone.tilted(y, mean, var)
 
-    def provides(self, method: str) -> bool:
+    @property
+    def supports(self) -> frozenset[str]:
         # With label noise the sites of nested EP have no matching moments.
-        return super().provides(method) and (method != "site" or self.log_concave)
+        return super().supports | {"site"} if self.log_concave else super().supports
 
     def site(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not self.log_concave:
-            raise NotImplementedError("with label noise the sites of nested EP have no matching moments")
+            raise self._unsupported("site with label noise")
         return orthant.site(y, mean, cov)
 
     def _predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:

@@ -1,22 +1,21 @@
-"""Two classes with nothing between them, for rows with and without labels (LPJ05 section 4)."""
-
-from __future__ import annotations
+"""Two classes separated by a region without data, for rows with and without labels (LPJ05 section 4)."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
-from ..numerics.parameters import POSITIVE, REAL
+from ..numerics.parameters import REAL, Domain
 from ..numerics.special import hazard, log_Phi
-from .base import Likelihood
+from .base import AverageInClosedForm
 
 #: The label of a row without one, as in scikit-learn.
 UNLABELLED = -1
+_SHARE, _SMALL = Domain(False, (1e-6, 1.0 - 1e-6)), Domain(True, (1e-12, 1e5))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NullCategory(Likelihood):
+class NullCategory(AverageInClosedForm):
     """Labels 1 where g = f + bias + noise exceeds 1/2, 0 where it is below -1/2, and no data at all in between.
 
     A label is missing (-1) with probability ``gamma_plus`` in the upper class and ``gamma_minus`` in the lower, never
@@ -27,7 +26,7 @@ class NullCategory(Likelihood):
         no label   gamma_plus P(g > 1/2) + gamma_minus P(g < -1/2)
 
     (the paper leaves out the factors of labelled rows, without which the gammas could not be learned). A row without
-    label keeps the boundary away from itself. Its likelihood is not log-concave: it may well widen beliefs.
+    label keeps the boundary away from itself. Its likelihood is not log-concave: it may widen the posterior.
     ``variance`` is that of the noise, which softens the steps. All parameters are fixed unless freed.
     """
 
@@ -36,7 +35,9 @@ class NullCategory(Likelihood):
     bias: float = 0.0
     variance: float = 1e-6
     fixed: bool | str | tuple[str, ...] = field(default=("gamma_plus", "gamma_minus", "bias", "variance"), kw_only=True)
-    domains: ClassVar = {"gamma_plus": REAL, "gamma_minus": REAL, "bias": REAL, "variance": POSITIVE}
+    domains: ClassVar = {"gamma_plus": _SHARE, "gamma_minus": _SHARE, "bias": REAL, "variance": _SMALL}
+    supports = frozenset({"derivatives", "tilted_gradient"})
+    log_concave = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,23 +45,8 @@ class NullCategory(Likelihood):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ValueError(f"NullCategory: {name} must be between 0 and 1, got {getattr(self, name)!r}")
 
-    def _bounds_of(self, name: str) -> tuple[float, float]:
-        if name.startswith("gamma"):
-            return self.bounds.get(name, (1e-6, 1.0 - 1e-6))
-        if name == "variance":
-            return self.bounds.get(name, (1e-12, 1e5))
-        return super()._bounds_of(name)
-
-    @property
-    def log_concave(self) -> bool:
-        return False
-
-    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        return self.tilted(y, f, np.zeros_like(f))[0]
-
-    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
-        return log_prob, first, second[:, :, None]
+    def labels(self, n_latent: int) -> np.ndarray:
+        return np.array([UNLABELLED, 0, 1])
 
     def _sides(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, ...]:
         """log Z (n,), and for the lower and the upper side (n, 2): its share in Z, z with P = Phi(z), and dz/dmean."""
@@ -95,23 +81,16 @@ class NullCategory(Likelihood):
         def by_gamma(side: int, gamma: float) -> float:
             return float(np.sum(share[missing, side]) / gamma - np.sum(y == side) / (1.0 - gamma))
 
-        return self._collect(
-            {
-                "gamma_plus": by_gamma(1, self.gamma_plus),
-                "gamma_minus": by_gamma(0, self.gamma_minus),
-                "bias": first.sum(),
-                # Noise and belief add up, so d/dvariance = d/dvar = (second + first^2) / 2.
-                "variance": 0.5 * self.variance * np.sum(second + first**2),
-            }
-        )
+        gammas = {"gamma_plus": by_gamma(1, self.gamma_plus), "gamma_minus": by_gamma(0, self.gamma_minus)}
+        return self._collect(gammas | {"bias": first.sum(), "variance": self._by_variance(first, second)})
 
     def loo_log_prob(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Of the labels that there are; 0 for rows without one."""
+        """Of the observed labels; 0 for rows without one."""
         y = np.asarray(y, dtype=int)
         return np.where(y == UNLABELLED, 0.0, self.predict_log(mean, cov)[np.arange(len(y)), y])
 
     def predict_log(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
-        """Of the two labels, given that the row is not in the null category, where no data are."""
+        """Of the two labels, given that the row is not in the null category, which has no data."""
         slope = np.array([-1.0, 1.0]) / np.sqrt(self.variance + var)
         log_part = log_Phi(slope * (mean + self.bias) - 0.5 * np.abs(slope))
         return log_part - np.logaddexp(log_part[:, :1], log_part[:, 1:])

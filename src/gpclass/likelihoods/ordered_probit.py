@@ -9,11 +9,11 @@ import numpy as np
 
 from ..numerics.parameters import POSITIVE, REAL
 from ..numerics.special import hazard, log_Phi, log_phi, log_Phi_difference
-from .base import Likelihood
+from .base import AverageInClosedForm
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OrderedProbit(Likelihood):
+class OrderedProbit(AverageInClosedForm):
     """P(y = j | f) = Phi((c_j - f) / sd) - Phi((c_{j-1} - f) / sd), with c_{-1} = -inf and c_last = inf.
 
     The cut points are first_cut, first_cut + widths[0], first_cut + widths[0] + widths[1], ...: widths stay positive,
@@ -25,6 +25,8 @@ class OrderedProbit(Likelihood):
     variance: float = 1.0
     fixed: bool | str | tuple[str, ...] = field(default=("variance",), kw_only=True)
     domains: ClassVar = {"widths": POSITIVE, "first_cut": REAL, "variance": POSITIVE}
+    supports = frozenset({"derivatives", "tilted_gradient"})
+    log_concave = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", np.atleast_1d(np.asarray(self.widths, dtype=float)))
@@ -51,13 +53,6 @@ class OrderedProbit(Likelihood):
         if np.any(y < 0) or np.any(y >= len(edges) - 1):
             raise ValueError(f"expected categories 0 ... {len(edges) - 2}, got {np.unique(y).tolist()}")
         return edges[y][:, None], edges[y + 1][:, None]
-
-    def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        return self.tilted(y, f, np.zeros_like(f))[0]
-
-    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        log_prob, first, second = self.tilted(y, f, np.zeros_like(f))
-        return log_prob, first, second[:, :, None]
 
     def _at_ends(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, ...]:
         """log Z, the density at the interval's two ends over Z, d2 log Z / dmean^2 in standard units, and the scale."""
@@ -87,17 +82,10 @@ class OrderedProbit(Likelihood):
         _, at_low, at_high, _, scale = self._at_ends(y, mean, var)
         y = np.asarray(y, dtype=int)
         # dlogZ/dcut: the upper end raises it, the lower end lowers it; width k moves all cuts above it.
-        n_cuts = len(self.widths) + 1
-        by_cut = np.zeros(n_cuts + 1)
-        np.add.at(by_cut, y, (at_high / scale)[:, 0])
-        by_lower = np.zeros(n_cuts + 2)
-        np.add.at(by_lower, y, (at_low / scale)[:, 0])
-        by_cut = by_cut[:n_cuts] - by_lower[1 : n_cuts + 1]
-        by_width = np.cumsum(by_cut[::-1])[::-1][1:]
-        return self._collect(
-            {
-                "widths": self.widths * by_width,
-                "first_cut": by_cut.sum(),
-                "variance": self.variance * 0.5 * np.sum(second + first**2),
-            }
-        )
+        n_categories = len(self.widths) + 2
+        raised = np.bincount(y, (at_high / scale)[:, 0], n_categories)
+        lowered = np.bincount(y, (at_low / scale)[:, 0], n_categories)
+        by_cut = raised[:-1] - lowered[1:]
+        widths = self.widths * np.cumsum(by_cut[::-1])[::-1][1:]
+        by_variance = self._by_variance(first, second)
+        return self._collect({"widths": widths, "first_cut": by_cut.sum(), "variance": by_variance})

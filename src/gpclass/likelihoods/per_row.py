@@ -1,6 +1,4 @@
-"""Base of likelihoods that hold something for each training row."""
-
-from __future__ import annotations
+"""Base of likelihoods that hold values for each training row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +11,7 @@ from .base import Likelihood
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PerRow(Likelihood):
-    """A likelihood ``base`` with something for each training row; serves fitting only, predictions use ``predictive``."""
+    """A power or product of a likelihood ``base`` with values for each training row; predictions use ``predictive``."""
 
     base: Likelihood = field(default_factory=Likelihood)
 
@@ -35,8 +33,16 @@ class PerRow(Likelihood):
     def n_latent(self, n_classes: int) -> int:
         return self.base.n_latent(n_classes)
 
-    def provides(self, method: str) -> bool:
-        return self.base.provides(method)
+    def n_outcomes(self, n_latent: int) -> int:
+        return self.base.n_outcomes(n_latent)
+
+    def labels(self, n_latent: int) -> np.ndarray:
+        return self.base.labels(n_latent)
+
+    @property
+    def supports(self) -> frozenset[str]:
+        # A power of a likelihood has no closed Gaussian average.
+        return frozenset(self.base.supports) - {"site", "tilted_gradient"}
 
     def auxiliary_noise(self, n: int) -> np.ndarray:
         return self.base.auxiliary_noise(n)

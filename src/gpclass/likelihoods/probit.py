@@ -1,7 +1,5 @@
 """Binary labels through the normal distribution function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -11,24 +9,21 @@ import numpy as np
 from ..numerics.parameters import POSITIVE, REAL
 from ..numerics.special import hazard, log_Phi
 from .base import signs
-from .label_noise import NoisyLabels
+from .label_noise import LABEL_NOISE, NoisyLabels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Probit(NoisyLabels):
     """P(y = 1 | f) = Phi((f + bias) / sqrt(variance)): the sign of f + bias + noise.
 
-    All parameters are fixed unless freed: a kernel's amplitude and a Constant kernel can play the parts of ``variance``
+    All parameters are fixed unless freed: a kernel's amplitude and a Constant kernel can take the place of ``variance``
     and ``bias``. ``label_noise`` is the probability that a label is the other one (``NoisyLabels``).
     """
 
     bias: float = 0.0
     variance: float = 1.0
     fixed: bool | str | tuple[str, ...] = field(default=("bias", "variance", "label_noise"), kw_only=True)
-    domains: ClassVar = {"bias": REAL, "variance": POSITIVE, "label_noise": REAL}
-
-    def _log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        return log_Phi(signs(y) * (f + self.bias) / np.sqrt(self.variance))[:, 0]
+    domains: ClassVar = {"bias": REAL, "variance": POSITIVE, "label_noise": LABEL_NOISE}
 
     def _derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_prob, first, second = self._tilted(y, f, np.zeros_like(f))

@@ -1,4 +1,4 @@
-"""Rows whose label is known as probabilities of the classes only."""
+"""Rows whose label is given as probabilities of the classes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .per_row import PerRow
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SoftLabels(PerRow):
-    """prod_k p(k | f_n)^q_nk for the training rows: the expected log likelihood, as when a row were a crowd of labels.
+    """prod_k p(k | f_n)^q_nk for the training rows: log p is the expected log likelihood under the probabilities q.
 
-    ``proba`` holds the probabilities q (n, K). For engines that work with derivatives in f; a power has no closed
+    ``proba`` holds q (n, K). For engines that work with derivatives in f; a power has no closed
     Gaussian average.
     """
 
@@ -24,6 +24,10 @@ class SoftLabels(PerRow):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.base.refuse_to_learn("a fit to soft labels")
+
+    @property
+    def supports(self) -> frozenset[str]:
+        return super().supports - {"noise_slopes"}
 
     def subset(self, rows: np.ndarray) -> SoftLabels:
         return replace(self, proba=self.proba[rows])
@@ -46,6 +50,9 @@ class SoftLabels(PerRow):
             first += q[:, None] * parts[1]
             second += q[:, None, None] * parts[2]
         return log_prob, first, second
+
+    def augment(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return np.sum([q[:, None] * self.base.augment(k, f) for q, k in self._labels()], axis=0)
 
     def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         """The product form with the diagonal of the averaged curvature."""

@@ -1,7 +1,5 @@
 """Class labels through the softmax (multinomial logit) of K latent values (WB98 section 4, CC05)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, log
@@ -19,13 +17,16 @@ from .base import Likelihood
 #: Up to so many classes EP takes the moments of a row by product quadrature (CC05 3.2), unless a contrast between two
 #: classes has a variance for which the rule is too coarse.
 _FEW, _WIDE = 3, 100.0
-#: Predictions, by one rule around the belief, are given up for the nested sites from this variance on.
-_WIDE_BELIEF = 30.0
+#: From this variance of a contrast on, predictions use nested sites and not one rule around the mean.
+_WIDE_PREDICTION = 30.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Softmax(Likelihood):
     """P(y = k | f) = exp(f_k) / sum_j exp(f_j); Gaussian averages by product or quasi-random rules."""
+
+    supports = frozenset({"derivatives", "curvature", "site"})
+    log_concave = True
 
     def n_latent(self, n_classes: int) -> int:
         return n_classes
@@ -35,12 +36,8 @@ class Softmax(Likelihood):
 
     def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         pi = softmax(f, axis=1)
-        gradient = -pi
-        gradient[np.arange(len(f)), np.asarray(y, dtype=int)] += 1.0
-        hessian = pi[:, :, None] * pi[:, None, :]
-        diagonal = np.arange(f.shape[1])
-        hessian[:, diagonal, diagonal] -= pi
-        return self.log_prob(y, f), gradient, hessian
+        gradient = np.eye(f.shape[1])[np.asarray(y, dtype=int)] - pi
+        return self.log_prob(y, f), gradient, -curvature.precision(pi)
 
     def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         pi = np.maximum(softmax(f, axis=1), 1e-300)
@@ -49,9 +46,8 @@ class Softmax(Likelihood):
     def site(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         found = orthant.site(y, mean, cov, gumbel=True)
         if mean.shape[1] <= _FEW:
-            widths = _contrasts(cov)
-            # A row without variance has no precision to work with, and nothing to improve.
-            narrow = (widths.max(axis=(1, 2)) < _WIDE) & (np.linalg.eigvalsh(cov)[:, 0] > 1e-10)
+            # A row without variance has no precision, and nothing to improve.
+            narrow = (_contrasts(cov).max(axis=(1, 2)) < _WIDE) & (np.linalg.eigvalsh(cov)[:, 0] > 1e-10)
             improved = _site_by_quadrature(y[narrow], mean[narrow], cov[narrow], *(part[narrow] for part in found))
             for part, better in zip(found, improved, strict=True):
                 part[narrow] = better
@@ -61,7 +57,7 @@ class Softmax(Likelihood):
         C = mean.shape[1]
         cov = var if var.ndim == 3 else var[:, :, None] * np.eye(C)
         out = np.empty_like(mean)
-        wide = _contrasts(cov).max(axis=(1, 2)) >= _WIDE_BELIEF
+        wide = _contrasts(cov).max(axis=(1, 2)) >= _WIDE_PREDICTION
         out[wide] = orthant.log_proba(mean[wide], cov[wide], gumbel=True)
         mean, cov = mean[~wide], cov[~wide]
         values, vectors = np.linalg.eigh(cov)
@@ -83,11 +79,11 @@ def _contrasts(cov: np.ndarray) -> np.ndarray:
 def _site_by_quadrature(
     y: np.ndarray, mean: np.ndarray, cov: np.ndarray, log_z: np.ndarray, d: np.ndarray, location: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Moments of belief times label by a product Gauss-Hermite rule (CC05 3.2), starting from a site that is near.
+    """Moments of the tilted distribution by a product Gauss-Hermite rule (CC05 3.2), starting from a nearby site.
 
-    The softmax sees only the K - 1 contrasts z = P f. The rule is laid around the tilted distribution's own mean and
-    covariance and not, as in CC05, around the belief: one of large variance would have hardly a node where the label
-    is decided.
+    The softmax depends only on the K - 1 contrasts z = P f. The rule is centred at the tilted distribution's own mean
+    and covariance and not, as in CC05, at the cavity's: a cavity of large variance would leave hardly a node where
+    the softmax changes.
     """
     n, K = mean.shape
     P = helmert(K)
@@ -101,17 +97,15 @@ def _site_by_quadrature(
     for _ in range(2):
         root = np.linalg.cholesky(spread)
         log_z, moved = np.empty(n), np.empty_like(centre)
-        cost = 30.0 * K * len(nodes)
-        over_rows(
-            _tilted_rows, n, cost, y, prior_mean, precision, centre, root, nodes, weights, P, log_z, moved, spread
-        )
+        given = y, prior_mean, precision, centre, root, nodes, weights, P
+        over_rows(_tilted_rows, n, 30.0 * K * len(nodes), *given, log_z, moved, spread)
         log_z += np.log(np.einsum("nii->ni", root)).sum(axis=1) - half_log_det
         centre = moved
     # Of up to three classes the diagonal determines a precision without common shifts, and nearly always that has the
     # product form. A negative edge is taken for zero, which keeps the two smaller diagonals.
     T = P.T @ (np.linalg.inv(spread) - precision) @ P
     d, _ = curvature.product_form(np.maximum(np.einsum("nii->ni", T), 0.0))
-    # The location that gives site times belief the right mean.
+    # The location that gives cavity times site the right mean.
     f = centre @ P
     location = d * (f - (d * f).sum(axis=1, keepdims=True) / d.sum(axis=1, keepdims=True))
     location += (np.einsum("nij,nj->ni", precision, centre) - pull) @ P
@@ -120,7 +114,7 @@ def _site_by_quadrature(
 
 @jit
 def _tilted_rows(start, stop, y, prior_mean, precision, centre, root, nodes, weights, P, log_z, mean, spread):
-    """log Z, mean and covariance of belief times label in the contrasts, by a rule laid at ``centre`` with ``root``."""
+    """log Z, mean and covariance of the tilted distribution of the contrasts, by a rule at ``centre`` with ``root``."""
     k, K = P.shape
     z, off, f = np.empty(k), np.empty(k), np.empty(K)
     log_ratio = np.empty(len(nodes))

@@ -5,8 +5,6 @@ parallel loops for work of this kind, compiles several times faster, and stays s
 forks.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -69,36 +67,39 @@ def normal_parts(x):
 
 def n_threads() -> int:
     """Threads to use: all cores, or what NUMBA_NUM_THREADS allows (process pools set it for their workers)."""
-    return numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    config: Any = numba.config  # its names are set at run time
+    return config.NUMBA_NUM_THREADS
 
 
 def over_rows(kernel: Callable[..., None], n_rows: int, cost: float, *args: Any) -> None:
     """Run ``kernel(start, stop, *args)`` over all rows, in threads when the work (about ``cost`` ns a row) pays."""
     threads = n_threads()
-    if threads == 1 or n_rows * cost < 2e5 or current_thread().name.startswith(_WORKER):
+    if threads == 1 or n_rows * cost < _WORTH_THREADS or current_thread().name.startswith(_WORKER):
         kernel(0, n_rows, *args)
         return
     # More pieces than threads, because rows differ in cost.
-    pieces = min(n_rows, 4 * threads)
+    pieces = min(n_rows, 3 * threads)
     edges = np.linspace(0, n_rows, pieces + 1).astype(int)
     jobs: list[Future] = []
     try:
         for a, b in pairwise(edges):
-            jobs.append(_pool(os.getpid()).submit(kernel, a, b, *args))
+            jobs.append(thread_pool(os.getpid(), _WORKER).submit(kernel, a, b, *args))
         for job in jobs:
             job.result()
     finally:
         wait(jobs)  # whatever happened, nobody writes any more when this returns
 
 
+#: Nanoseconds of work below which handing it to other threads costs more CPU time than it saves.
+_WORTH_THREADS = 1e6
 #: Name of our threads: work within them is not shared out again, or all could end up waiting for each other.
 _WORKER = "gpclass-rows"
 
 
 @cache
-def _pool(process: int) -> ThreadPoolExecutor:
+def thread_pool(process: int, name: str) -> ThreadPoolExecutor:
     """Threads that stay: starting them anew takes longer than many a loop. A forked process needs its own."""
-    return ThreadPoolExecutor(n_threads(), thread_name_prefix=_WORKER)
+    return ThreadPoolExecutor(n_threads(), thread_name_prefix=name)
 
 
 def as_places(labels: np.ndarray, n_classes: int) -> np.ndarray:

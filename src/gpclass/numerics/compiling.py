@@ -1,7 +1,5 @@
 """Says so when compiling takes long: the first fit after an installation should not look as if it hung."""
 
-from __future__ import annotations
-
 import sys
 import time
 from threading import Timer, get_ident
@@ -45,6 +43,6 @@ class Announcer(event.Listener):
             print(told, file=sys.stderr, flush=True)
 
 
-def announce() -> None:
+def announce(patience: float = PATIENCE) -> None:
     """Begin to listen, in this process."""
-    event.register("numba:compile", Announcer())
+    event.register("numba:compile", Announcer(patience))

@@ -1,7 +1,5 @@
 """How far draws can be trusted: R-hat, effective sample sizes, and the tail of importance weights."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import logsumexp
 
@@ -42,7 +40,7 @@ def pareto_smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
     cut = log_weights[order[-n_tail - 1]] if n_tail < n else -np.inf
     above = np.exp(log_weights[tail]) - np.exp(cut)
     k = np.inf
-    # Fewer than five, or selection_rng, say nothing of a tail.
+    # Fewer than five, or all the same, say nothing of a tail.
     if n_tail >= 5 and above[-1] > above[0] > 0.0:
         k, scale = _fit_pareto(above)
         ranks = (np.arange(n_tail) + 0.5) / n_tail

@@ -5,8 +5,6 @@ SciPy's Python wrappers hold the lock while they work. The routines behind them 
 LAPACK's (Fortran) order.
 """
 
-from __future__ import annotations
-
 import ctypes
 from ctypes import POINTER, byref, c_char, c_double, c_int
 from typing import Any
@@ -44,32 +42,35 @@ def _flag(letter: bytes) -> Any:
     return byref(c_char(letter))
 
 
+def _in_place(routine: Any, A: np.ndarray, *flags: bytes) -> int:
+    """Run a routine on a square matrix; what it reports."""
+    n, info = c_int(len(A)), c_int()
+    routine(*map(_flag, flags), byref(n), _pointer(A), byref(n), byref(info))
+    return info.value
+
+
 def factorise(A: np.ndarray) -> bool:
     """The lower triangle of A becomes its Cholesky factor; False if A is not positive definite."""
-    n, info = c_int(len(A)), c_int()
-    _dpotrf(_flag(b"L"), byref(n), _pointer(A), byref(n), byref(info))
-    return info.value == 0
+    return _in_place(_dpotrf, A, b"L") == 0
 
 
 def invert_factored(L: np.ndarray) -> None:
     """The lower triangle of L becomes that of (L L')^-1."""
-    n, info = c_int(len(L)), c_int()
-    _dpotri(_flag(b"L"), byref(n), _pointer(L), byref(n), byref(info))
-    if info.value:
-        raise LinAlgError(f"expected a regular factor, got a zero at position {info.value} of its diagonal")
+    _refuse_singular(_in_place(_dpotri, L, b"L"))
 
 
 def invert_triangle(L: np.ndarray) -> None:
     """The lower triangle of L becomes that of L^-1."""
-    n, info = c_int(len(L)), c_int()
-    _dtrtri(_flag(b"L"), _flag(b"N"), byref(n), _pointer(L), byref(n), byref(info))
-    if info.value:
-        raise LinAlgError(f"expected a regular factor, got a zero at position {info.value} of its diagonal")
+    _refuse_singular(_in_place(_dtrtri, L, b"L", b"N"))
 
 
-def solve_triangle(L: np.ndarray, B: np.ndarray) -> None:
-    """B becomes L^-1 B."""
-    n, columns = c_int(len(L)), c_int(B.shape[1])
-    one = c_double(1.0)
-    flags = (_flag(b"L"), _flag(b"L"), _flag(b"N"), _flag(b"N"))
+def _refuse_singular(info: int) -> None:
+    if info:
+        raise LinAlgError(f"expected a regular factor, got a zero at position {info} of its diagonal")
+
+
+def solve_triangle(L: np.ndarray, B: np.ndarray, transposed: bool = False) -> None:
+    """B becomes L^-1 B, or L^-T B where ``transposed``."""
+    n, columns, one = c_int(len(L)), c_int(B.shape[1]), c_double(1.0)
+    flags = map(_flag, (b"L", b"L", b"T" if transposed else b"N", b"N"))
     _dtrsm(*flags, byref(n), byref(columns), byref(one), _pointer(L), byref(n), _pointer(B), byref(n))

@@ -12,11 +12,10 @@ With u integrated out again the sites make one Gaussian site on f whose precisio
 For the probit with independent latent values ``probit_moments`` is exact and faster.
 """
 
-from __future__ import annotations
-
 from math import exp, log, log1p, pi, sqrt
 
 import numpy as np
+from scipy.special import log_softmax
 
 from .compiled import as_places, jit, normal_parts, over_rows
 
@@ -201,25 +200,6 @@ def _gaps(gumbel, i, means, covariance, K, gap, X):
 
 
 @jit
-def _log_proba_rows(start, stop, gumbel, means, covariances, out):
-    K = means.shape[1]
-    gap, mean, alpha, beta = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
-    X = np.empty((K, K))
-    for n in range(start, stop):
-        largest = -np.inf
-        for i in range(K):
-            k = _gaps(gumbel, i, means[n], covariances[n], K, gap, X)
-            mean[:k] = gap[:k]
-            out[n, i] = _site_sweeps(gumbel, k, gap, X, mean, alpha, beta)
-            largest = max(largest, out[n, i])
-        total = 0.0
-        for i in range(K):
-            total += exp(out[n, i] - largest)
-        for i in range(K):
-            out[n, i] -= largest + log(total)
-
-
-@jit
 def _site_rows(start, stop, gumbel, labels, means, covariances, log_z, d, location):
     K = means.shape[1]
     gap, mean, alpha, beta = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
@@ -246,19 +226,10 @@ def _site_rows(start, stop, gumbel, labels, means, covariances, log_z, d, locati
                 a += 1
 
 
-def _cost(gumbel: bool, K: int) -> float:
-    """Rough nanoseconds for one row and label."""
-    return 100.0 * K**2 + (4000.0 * K if gumbel else 0.0)
-
-
 def log_proba(means: np.ndarray, covariances: np.ndarray, gumbel: bool = False) -> np.ndarray:
     """log probabilities (n, K) of all classes for latent means (n, K) and covariances (n, K, K), normalised."""
-    means = np.ascontiguousarray(means, dtype=float)
-    covariances = np.ascontiguousarray(covariances, dtype=float)
-    out = np.empty_like(means)
-    K = means.shape[1]
-    over_rows(_log_proba_rows, len(means), K * _cost(gumbel, K), gumbel, means, covariances, out)
-    return out
+    n, K = means.shape
+    return log_softmax(np.stack([site(np.full(n, k), means, covariances, gumbel)[0] for k in range(K)], axis=1), axis=1)
 
 
 def site(
@@ -268,9 +239,9 @@ def site(
 
     Both vanish on shifts common to all classes, as the label does.
     """
-    means = np.ascontiguousarray(means, dtype=float)
-    covariances = np.ascontiguousarray(covariances, dtype=float)
+    means, covariances = np.ascontiguousarray(means, dtype=float), np.ascontiguousarray(covariances, dtype=float)
     n, K = means.shape
     log_z, d, location = np.empty(n), np.empty((n, K)), np.empty((n, K))
-    over_rows(_site_rows, n, _cost(gumbel, K), gumbel, as_places(labels, K), means, covariances, log_z, d, location)
+    cost = 100.0 * K**2 + (4000.0 * K if gumbel else 0.0)
+    over_rows(_site_rows, n, cost, gumbel, as_places(labels, K), means, covariances, log_z, d, location)
     return log_z, d, location

@@ -7,14 +7,26 @@ that are not fixed. A composite puts its own parameters first, then those of its
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-POSITIVE, REAL = "positive", "real"
-_DEFAULT_BOUNDS = {POSITIVE: (1e-5, 1e5), REAL: (-np.inf, np.inf)}
+
+@dataclass(frozen=True)
+class Domain:
+    """What a class declares of a parameter.
+
+    ``role`` says what the parameter means, None that its own name does. Priors, searches and reports ask for roles.
+    """
+
+    positive: bool
+    bounds: tuple[float, float]
+    role: str | None = None
+
+
+POSITIVE, REAL = Domain(True, (1e-5, 1e5)), Domain(False, (-np.inf, np.inf))
 
 
 class Parameter(NamedTuple):
@@ -23,7 +35,21 @@ class Parameter(NamedTuple):
     value: float | np.ndarray
     bounds: tuple[float, float]
     fixed: bool
-    domain: str
+    positive: bool
+    role: str
+
+
+class ThetaEntry(NamedTuple):
+    """One entry of theta: ``rbf.length_scale[0]`` of the parameter ``rbf.length_scale``, a positive length_scale."""
+
+    name: str
+    parameter: str
+    role: str
+    positive: bool
+
+    def within(self, label: str) -> ThetaEntry:
+        """The entry with the names that it has within something else."""
+        return self._replace(name=f"{label}.{self.name}", parameter=f"{label}.{self.parameter}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +67,8 @@ class Parameterised:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, kw_only=True)
     fixed: bool | str | tuple[str, ...] = field(default=(), kw_only=True)
 
-    #: parameter name -> domain, in the order of theta
-    domains: ClassVar[Mapping[str, str]] = {}
+    #: parameter name -> what is declared of it, in the order of theta
+    domains: ClassVar[Mapping[str, Domain]] = {}
 
     def __post_init__(self) -> None:
         if not isinstance(self.bounds, Mapping):
@@ -52,17 +78,18 @@ class Parameterised:
             )
         fixed = self._fixed_names()
         object.__setattr__(self, "fixed", fixed)
-        for name in (*fixed, *self.bounds):
-            if name not in self.domains:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}; expected one of {list(self.domains)}"
-                )
+        self._refuse_unknown((*fixed, *self.bounds), list(self.domains))
         # Bounds that are the default anyway are left out, so that equal kernels compare equal.
         given = {name: (float(low), float(high)) for name, (low, high) in self.bounds.items()}
-        own = {name: pair for name, pair in given.items() if pair != _DEFAULT_BOUNDS[self.domains[name]]}
+        own = {name: pair for name, pair in given.items() if pair != self.domains[name].bounds}
         object.__setattr__(self, "bounds", own)
         for name in self.domains:
             object.__setattr__(self, name, self._checked(name, getattr(self, name)))
+
+    def _refuse_unknown(self, names: Iterable[str], known: list[str]) -> None:
+        for name in names:
+            if name not in known:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; expected one of {known}")
 
     def _fixed_names(self) -> tuple[str, ...]:
         """``fixed`` as names."""
@@ -80,22 +107,23 @@ class Parameterised:
             raise ValueError(f"{label} must be a number or a vector of numbers, got {value!r}") from None
         if array.ndim > 1 or not np.all(np.isfinite(array)):
             raise ValueError(f"{label} must be a finite number or vector, got {value!r}")
-        if self.domains[name] == POSITIVE and np.any(array <= 0):
+        if self.domains[name].positive and np.any(array <= 0):
             raise ValueError(f"{label} must be positive, got {value!r}")
         low, high = self._bounds_of(name)
         if not low <= high:
             raise ValueError(f"{label} has bounds ({low}, {high}); expected low <= high")
-        if self.domains[name] == POSITIVE and low <= 0:
+        if self.domains[name].positive and low <= 0:
             raise ValueError(f"{label} is positive, so its lower bound must be too; got {low}")
         # One unit in the twelfth digit of slack: theta -> exp -> log is not exact at a bound.
         slack = 1e-12
         outside = np.any(array < low - slack * abs(low)) or np.any(array > high + slack * abs(high))
-        if outside and name in self.fixed and name in self.bounds:  # type: ignore[operator]
+        fixed = name in self._fixed_names()
+        if outside and fixed and name in self.bounds:
             raise ValueError(
                 f"{label} is fixed at {value!r}, which is outside the bounds ({low:g}, {high:g}) given for it; "
                 "drop the bounds or change the value"
             )
-        if name not in self.fixed and outside:  # type: ignore[operator]
+        if outside and not fixed:
             raise ValueError(
                 f"{label} = {value!r} is outside its bounds ({low:g}, {high:g}); "
                 f"change the value, pass bounds={{{name!r}: (low, high)}}, or fix it with fixed={name!r}"
@@ -106,8 +134,7 @@ class Parameterised:
         return array
 
     def _bounds_of(self, name: str) -> tuple[float, float]:
-        low, high = self.bounds.get(name, _DEFAULT_BOUNDS[self.domains[name]])
-        return float(low), float(high)
+        return self.bounds.get(name, self.domains[name].bounds)
 
     # ---- the tree of children; leaves have none -----------------------------------------------------
 
@@ -122,18 +149,26 @@ class Parameterised:
         """Prefix of each child's parameter names; '' adds none."""
         return ["" for _ in self.children]
 
+    def _prefixed_children(self) -> list[tuple[str, Any]]:
+        """What the names of each child's parameters begin with, and the child."""
+        return [(f"{label}." if label else "", c) for label, c in zip(self._child_labels(), self.children, strict=True)]
+
+    def _replaced(self, own: Mapping[str, Any], children: Sequence[Any]) -> Self:
+        """A copy with other values of some fields, and other children."""
+        changed = replace(self, **own)
+        return changed._with_children(children) if children else changed
+
     # ---- named access -------------------------------------------------------------------------------
 
     @property
     def parameters(self) -> dict[str, Parameter]:
         """All parameters by (dotted) name, with bounds and whether they are fixed."""
-        found = {
-            name: Parameter(getattr(self, name), self._bounds_of(name), name in self.fixed, domain)  # type: ignore[operator]
-            for name, domain in self.domains.items()
-        }
-        for label, child in zip(self._child_labels(), self.children, strict=True):
-            for name, parameter in child.parameters.items():
-                found[f"{label}.{name}" if label else name] = parameter
+        fixed, found = self._fixed_names(), {}
+        for name, domain in self.domains.items():
+            value, bounds = getattr(self, name), self._bounds_of(name)
+            found[name] = Parameter(value, bounds, name in fixed, domain.positive, domain.role or name)
+        for prefix, child in self._prefixed_children():
+            found.update({prefix + name: parameter for name, parameter in child.parameters.items()})
         return found
 
     @property
@@ -144,25 +179,13 @@ class Parameterised:
     def with_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> Self:
         """A copy with some parameters changed by natural name: ``k.with_params({"rbf.length_scale": 2})``."""
         wanted = {**(params or {}), **named}
-        unknown = [name for name in wanted if name not in self.parameters]
-        if unknown:
-            raise ValueError(
-                f"{type(self).__name__} has no parameter {unknown[0]!r}; expected one of {list(self.params)}"
-            )
-        own = {name: value for name, value in wanted.items() if name in self.domains}
-        changed = replace(self, **own)
-        if not self.children:
-            return changed
+        self._refuse_unknown(wanted, list(self.parameters))
+        own = {name: wanted.pop(name) for name in self.domains if name in wanted}
         children = []
-        for label, child in zip(self._child_labels(), self.children, strict=True):
-            prefix = f"{label}." if label else ""
-            theirs = {
-                name[len(prefix) :]: value
-                for name, value in wanted.items()
-                if name not in own and name.startswith(prefix)
-            }
+        for prefix, child in self._prefixed_children():
+            theirs = {name.removeprefix(prefix): value for name, value in wanted.items() if name.startswith(prefix)}
             children.append(child.with_params(theirs))
-        return changed._with_children(children)
+        return self._replaced(own, children)
 
     def fix(self, *names: str) -> Self:
         """A copy with these parameters fixed (all of them when no name is given)."""
@@ -173,27 +196,19 @@ class Parameterised:
         return self._with_fixed(names, False)
 
     def _with_fixed(self, names: tuple[str, ...], fixed: bool) -> Self:
-        unknown = [name for name in names if name not in self.parameters]
-        if unknown:
-            raise ValueError(
-                f"{type(self).__name__} has no parameter {unknown[0]!r}; expected one of {list(self.params)}"
-            )
+        self._refuse_unknown(names, list(self.parameters))
         wanted = set(names or self.parameters)
-        own = [name for name in self.domains if (fixed if name in wanted else name in self.fixed)]  # type: ignore[operator]
-        changed = replace(self, fixed=tuple(own))
-        if not self.children:
-            return changed
+        own = tuple(name for name in self.domains if (fixed if name in wanted else name not in self._free()))
         children = []
-        for label, child in zip(self._child_labels(), self.children, strict=True):
-            prefix = f"{label}." if label else ""
+        for prefix, child in self._prefixed_children():
             theirs = tuple(name for name in child.parameters if prefix + name in wanted - set(self.domains))
             children.append(child._with_fixed(theirs, fixed) if theirs else child)
-        return changed._with_children(children)
+        return self._replaced({"fixed": own}, children)
 
     # ---- the flat vector ----------------------------------------------------------------------------
 
     def _free(self) -> list[str]:
-        return [name for name in self.domains if name not in self.fixed]  # type: ignore[operator]
+        return [name for name in self.domains if name not in self._fixed_names()]
 
     def _collect(self, own: Mapping[str, Any], children: Sequence[np.ndarray] = ()) -> np.ndarray:
         """Gradient pieces in theta's order: own free parameters, then the children."""
@@ -204,7 +219,7 @@ class Parameterised:
     def theta(self) -> np.ndarray:
         """Unconstrained values of the free parameters."""
         own = {
-            name: np.log(getattr(self, name)) if self.domains[name] == POSITIVE else getattr(self, name)
+            name: np.log(getattr(self, name)) if self.domains[name].positive else getattr(self, name)
             for name in self._free()
         }
         return self._collect(own, [child.theta for child in self.children])
@@ -215,45 +230,43 @@ class Parameterised:
         rows = []
         for name in self._free():
             low, high = self._bounds_of(name)
-            row = (np.log(low), np.log(high)) if self.domains[name] == POSITIVE else (low, high)
+            row = (np.log(low), np.log(high)) if self.domains[name].positive else (low, high)
             rows.append(np.tile(row, (np.size(getattr(self, name)), 1)))
         rows += [child.theta_bounds for child in self.children]
         return np.concatenate(rows) if rows else np.zeros((0, 2))
 
     @property
+    def theta_entries(self) -> tuple[ThetaEntry, ...]:
+        """What each entry of theta is."""
+        entries = []
+        for name, (value, _, fixed, positive, role) in self.parameters.items():
+            indices = [f"[{j}]" for j in range(np.size(value))] if np.ndim(value) else [""]
+            if not fixed:
+                entries += [ThetaEntry(name + index, name, role, positive) for index in indices]
+        return tuple(entries)
+
+    @property
     def theta_names(self) -> list[str]:
         """A readable name for each entry of theta, ``name`` or ``name[j]``."""
-        names = []
-        for name, parameter in self.parameters.items():
-            if not parameter.fixed:
-                size = np.size(parameter.value)
-                names += [name] if np.ndim(parameter.value) == 0 else [f"{name}[{j}]" for j in range(size)]
-        return names
+        return [entry.name for entry in self.theta_entries]
 
     def with_theta(self, theta: Any) -> Self:
         """A copy whose free parameters have these unconstrained values."""
         theta = np.asarray(theta, dtype=float)
-        expected = self.theta.shape
-        if theta.shape != expected:
-            raise ValueError(f"{type(self).__name__}: expected theta of shape {expected}, got {theta.shape}")
+        if theta.shape != self.theta.shape:
+            raise ValueError(f"{type(self).__name__}: expected theta of shape {self.theta.shape}, got {theta.shape}")
         own: dict[str, Any] = {}
-        start = 0
         for name in self._free():
             old = getattr(self, name)
-            piece = theta[start : start + np.size(old)]
-            start += np.size(old)
-            if self.domains[name] == POSITIVE:
+            piece, theta = np.split(theta, [np.size(old)])
+            if self.domains[name].positive:
                 piece = np.exp(piece)
-            own[name] = piece.copy() if np.ndim(old) else float(piece[0])
-        changed = replace(self, **own)
-        if not self.children:
-            return changed
+            own[name] = piece if np.ndim(old) else float(piece[0])
         children = []
         for child in self.children:
-            size = child.theta.size
-            children.append(child.with_theta(theta[start : start + size]))
-            start += size
-        return changed._with_children(children)
+            piece, theta = np.split(theta, [child.theta.size])
+            children.append(child.with_theta(piece))
+        return self._replaced(own, children)
 
     # ---- value semantics ----------------------------------------------------------------------------
 

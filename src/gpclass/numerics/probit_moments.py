@@ -21,8 +21,6 @@ where the integrand is steepest, so that unequal variances only cost more nodes.
 the tails and whenever t_i is large against some t_j.
 """
 
-from __future__ import annotations
-
 from math import ceil, exp, expm1, log, log1p, sqrt
 
 import numpy as np
@@ -38,6 +36,7 @@ ROUGH_DROP, ROUGH_STEP = 16.0, 1.1
 #: log Z is about minus a gap squared; beyond this size its digits no longer resolve the integrand.
 LARGEST_MEAN = 1e7
 _TINY = 1e-150
+Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
@@ -88,7 +87,8 @@ def _support(a, b, k, drop=DROP, widest=STEP):
     low, certain = _reach_down(a, b, k, ends[0])
     if certain:
         _, _, curvature = _log_integrand(low, a, b, k)
-        steepest = max(steepest, -curvature, _steepest_peak(a, b, k))
+        # The largest precision of the Gaussians N(u) phi(x_j).
+        steepest = max(steepest, -curvature, 1.0 + np.max(a[:k] ** 2))
     intervals = ceil((ends[1] - low) * sqrt(steepest) / widest)
     return peak, low, ends[1], max(intervals, 12), certain
 
@@ -111,15 +111,6 @@ def _reach_down(a, b, k, low):
         if 0.5 * (b[j] * b[j] / precision - nearest * nearest) < DROP:
             low = min(low, -a[j] * b[j] / precision - sqrt(2.0 * DROP))
     return low, True
-
-
-@jit
-def _steepest_peak(a, b, k):
-    """Largest precision of the Gaussians N(u) phi(x_j)."""
-    largest = 1.0
-    for j in range(k):
-        largest = max(largest, 1.0 + a[j] * a[j])
-    return largest
 
 
 @jit
@@ -184,12 +175,12 @@ def _log_probability(peak, integral, certain, complement):
 
 @jit
 def _moment_rows(start, stop, labels, means, scales, order, drop, widest, log_z, gradient, hessian):
-    """order 0: log Z; 1: and gradient; 2: and Hessian's diagonal (n, K, 1); 3: and full Hessian (n, K, K)."""
+    """order 0: log Z; 1: and gradient and Hessian's diagonal (n, K, 1); 2: and full Hessian (n, K, K)."""
     K = means.shape[1]
     a, b, index = np.empty(K), np.empty(K), np.empty(K, np.int64)
     x, h = np.empty(K), np.empty(K)
     first, own = np.empty(K), np.empty(K)
-    second = np.empty((K, K))  # E[h_j h_q] below the diagonal; order 2 needs the diagonal alone
+    second = np.empty((K, K))  # E[h_j h_q] below the diagonal; order 1 needs the diagonal alone
     for n in range(start, stop):
         i = labels[n]
         t = scales[n]
@@ -198,9 +189,7 @@ def _moment_rows(start, stop, labels, means, scales, order, drop, widest, log_z,
         k = _drop_distant(a, b, index, k, low)
         width = (high - low) / intervals
         total, complement, summed = 0.0, 0.0, 0.0
-        first[:k] = 0.0
-        own[:k] = 0.0
-        second[:k, :k] = 0.0
+        first[:k], own[:k], second[:k, :k] = 0.0, 0.0, 0.0
         for s in range(intervals + 1):
             u = low + s * width
             g = _node(u, a, b, k, peak, x, h)
@@ -208,27 +197,24 @@ def _moment_rows(start, stop, labels, means, scales, order, drop, widest, log_z,
             if certain:
                 complement += _complement_node(u, a, b, k)
             if order >= 1:
-                for j in range(k):
-                    first[j] += g * h[j]
-            if order >= 2:
                 along = 0.0
                 for j in range(k):
+                    first[j] += g * h[j]
                     own[j] += g * h[j] * (x[j] + h[j])
                     along += h[j] / t[index[j]]
-                    for q in range(0 if order == 3 else j, j + 1):
+                    for q in range(0 if order == 2 else j, j + 1):
                         second[j, q] += g * h[j] * h[q]
                 summed += g * along * along
         log_z[n] = _log_probability(peak, total * width, certain, complement * width)
         if order >= 1:
-            for j in range(K):
-                gradient[n, j] = 0.0
+            gradient[n] = 0.0
             for j in range(k):
                 first[j] /= total
                 gradient[n, index[j]] = -first[j] / t[index[j]]
                 gradient[n, i] += first[j] / t[index[j]]
-        if order == 2:
+        if order == 1:
             _fill_diagonal(n, i, index, k, t, total, first, own, second, summed, hessian)
-        elif order == 3:
+        elif order == 2:
             _fill_hessian(n, i, index, k, t, total, first, own, second, hessian)
 
 
@@ -266,28 +252,6 @@ def _fill_hessian(n, i, index, k, t, total, first, own, second, hessian):
 
 
 @jit
-def _log_proba_rows(start, stop, means, scales, log_proba):
-    """log Z of every class (GR06 section 4.5)."""
-    K = means.shape[1]
-    a, b, index = np.empty(K), np.empty(K), np.empty(K, np.int64)
-    x, h = np.empty(K), np.empty(K)
-    for n in range(start, stop):
-        for i in range(K):
-            k = _gaps(i, means[n], scales[n], a, b, index, K)
-            peak, low, high, intervals, certain = _support(a, b, k)
-            k = _drop_distant(a, b, index, k, low)
-            width = (high - low) / intervals
-            total, complement = 0.0, 0.0
-            for s in range(intervals + 1):
-                u = low + s * width
-                g = _node(u, a, b, k, peak, x, h)
-                total += g
-                if certain:
-                    complement += _complement_node(u, a, b, k)
-            log_proba[n, i] = _log_probability(peak, total * width, certain, complement * width)
-
-
-@jit
 def _curvature_pullback_rows(start, stop, labels, means, cotangent, out):
     """out_k = sum_j cotangent_j d(-d2logZ/dm_j^2)/dm_k at unit scales.
 
@@ -310,17 +274,12 @@ def _curvature_pullback_rows(start, stop, labels, means, cotangent, out):
         for j in range(k):
             c[j] = cotangent[n, index[j]]
         total, total_q = 0.0, 0.0
-        first[:k] = 0.0
-        direct[:k] = 0.0
-        mixed[:k] = 0.0
-        curve[:k] = 0.0
-        # E_w[h_k (B g)' h] needs g first, so H B g is gathered from E_w[h_k s] and E_w[h_k r] below.
-        cross_s, cross_r = np.zeros(k), np.zeros((k, k))
+        first[:k], direct[:k], mixed[:k], curve[:k] = 0.0, 0.0, 0.0, 0.0
+        # E_w[h_k (B g)' h] needs g first, so H B g is gathered from E_w[h_k h_q] below.
+        cross = np.zeros((k, k))
         for s in range(intervals + 1):
             g = _node(low + s * width, a, b, k, peak, x, h)
-            total_h = 0.0
-            for j in range(k):
-                total_h += h[j]
+            total_h = h[:k].sum()
             curved = ci * total_h * total_h
             for j in range(k):
                 second = -h[j] * (x[j] + h[j])
@@ -334,22 +293,17 @@ def _curvature_pullback_rows(start, stop, labels, means, cotangent, out):
                 curve[j] += g * second
                 direct[j] += g * ((ci + c[j]) * third + 2.0 * second * (ci * total_h + c[j] * h[j]))
                 mixed[j] += g * curved * h[j]
-                cross_s[j] += g * h[j] * total_h
                 for q in range(k):
-                    cross_r[j, q] += g * h[j] * h[q]
+                    cross[j, q] += g * h[j] * h[q]
         mean_q = total_q / total
-        sum_g = 0.0
-        for j in range(k):
-            first[j] /= total
-            sum_g += first[j]
-        for j in range(K):
-            out[n, j] = 0.0
+        first[:k] /= total
+        sum_g = first[:k].sum()
+        out[n] = 0.0
         for j in range(k):
             # (H B g)_j with (B g)_l = ci sum_g + c_l g_l
             hbg = curve[j] / total * (ci * sum_g + c[j] * first[j])
-            hbg += ci * sum_g * (cross_s[j] / total - first[j] * sum_g)
             for q in range(k):
-                hbg += (cross_r[j, q] / total - first[j] * first[q]) * c[q] * first[q]
+                hbg += (cross[j, q] / total - first[j] * first[q]) * (ci * sum_g + c[q] * first[q])
             dq = (direct[j] + mixed[j]) / total - mean_q * first[j] - 2.0 * hbg
             # out wants -d2logZ, and d_j = m_i - m_j
             out[n, index[j]] = dq
@@ -365,22 +319,20 @@ def _prepare(means: np.ndarray, variances: np.ndarray | None) -> tuple[np.ndarra
     return means, np.sqrt(1.0 + np.broadcast_to(np.asarray(variances, dtype=float), means.shape))
 
 
-def _cost(means: np.ndarray, order: int) -> float:
-    K = means.shape[1]
-    return 1000.0 * K * (1.0 + (K / 30.0 if order >= 2 else 0.0))
+def _cost(K: int, order: int) -> float:
+    """Rough nanoseconds for one row."""
+    return 1000.0 * K * (1.0 + (K / 30.0 if order else 0.0))
 
 
-def _moments(labels, means, variances, order, rough=False):
+def _moments(labels, means, variances, order, rough=False) -> Moments:
     means, scales = _prepare(means, variances)
     n, K = means.shape
     log_z = np.empty(n)
     gradient = np.empty((n, K)) if order >= 1 else np.empty((0, 0))
-    shape = {2: (n, K, 1), 3: (n, K, K)}.get(order, (0, 0, 0))
-    hessian = np.empty(shape)
-    labels = as_places(labels, K)
-    drop, widest = (ROUGH_DROP, ROUGH_STEP) if rough else (DROP, STEP)
-    cost = _cost(means, order) * (0.5 if rough else 1.0)
-    over_rows(_moment_rows, n, cost, labels, means, scales, order, drop, widest, log_z, gradient, hessian)
+    hessian = np.empty({1: (n, K, 1), 2: (n, K, K)}.get(order, (0, 0, 0)))
+    rule = (ROUGH_DROP, ROUGH_STEP) if rough else (DROP, STEP)
+    cost = _cost(K, order) * (0.5 if rough else 1.0)
+    over_rows(_moment_rows, n, cost, as_places(labels, K), means, scales, order, *rule, log_z, gradient, hessian)
     return log_z, gradient, hessian
 
 
@@ -394,41 +346,30 @@ def log_z(
     return _moments(labels, means, variances, 0, rough)[0]
 
 
-def gradient(
-    labels: np.ndarray, means: np.ndarray, variances: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """(log Z (n,), dlogZ/dm (n, K)); at zero variances the gradient is p of GR06 eq 4.6."""
-    return _moments(labels, means, variances, 1)[:2]
+def tilted(labels: np.ndarray, means: np.ndarray, variances: np.ndarray | None = None) -> Moments:
+    """(log Z, dlogZ/dm, d2logZ/dm_k^2): what moment matching of marginals needs, (n,), (n, K), (n, K).
 
-
-def tilted(
-    labels: np.ndarray, means: np.ndarray, variances: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(log Z, dlogZ/dm, d2logZ/dm_k^2): what moment matching of marginals needs, (n,), (n, K), (n, K)."""
-    log_z, gradient, hessian = _moments(labels, means, variances, 2)
+    At zero variances the gradient is p of GR06 eq 4.6.
+    """
+    log_z, gradient, hessian = _moments(labels, means, variances, 1)
     return log_z, gradient, hessian[:, :, 0]
 
 
-def derivatives(
-    labels: np.ndarray, means: np.ndarray, variances: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def derivatives(labels: np.ndarray, means: np.ndarray, variances: np.ndarray | None = None) -> Moments:
     """(log Z, dlogZ/dm, d2logZ/dm dm'): (n,), (n, K), (n, K, K)."""
-    return _moments(labels, means, variances, 3)
+    return _moments(labels, means, variances, 2)
 
 
 def log_proba(means: np.ndarray, variances: np.ndarray | None = None) -> np.ndarray:
     """log probabilities (n, K) of all classes, each integral centred on its own mode (GR06 section 4.5)."""
-    means, scales = _prepare(means, variances)
-    out = np.empty_like(means)
-    over_rows(_log_proba_rows, len(means), 1000.0 * means.shape[1] ** 2, means, scales, out)
-    return out
+    n, K = means.shape
+    return np.stack([log_z(np.full(n, k), means, variances) for k in range(K)], axis=1)
 
 
 def curvature_pullback(labels: np.ndarray, means: np.ndarray, cotangent: np.ndarray) -> np.ndarray:
     """d sum_nj cotangent_nj W_n,jj / d means, where W = -d2logZ/dm dm' at zero variances."""
-    means = np.ascontiguousarray(means, dtype=float)
+    means, cotangent = np.ascontiguousarray(means, dtype=float), np.ascontiguousarray(cotangent, dtype=float)
+    n, K = means.shape
     out = np.empty_like(means)
-    labels = as_places(labels, means.shape[1])
-    cotangent = np.ascontiguousarray(cotangent, dtype=float)
-    over_rows(_curvature_pullback_rows, len(means), _cost(means, 3), labels, means, cotangent, out)
+    over_rows(_curvature_pullback_rows, n, _cost(K, 2), as_places(labels, K), means, cotangent, out)
     return out

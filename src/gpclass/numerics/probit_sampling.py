@@ -7,8 +7,6 @@ current value (Metropolis): a chain that uses this step has exactly the right di
 and no loop can hang.
 """
 
-from __future__ import annotations
-
 from math import exp, expm1, log, log1p, sqrt
 
 import numpy as np
@@ -77,7 +75,7 @@ def _draw_label(a, b, k, current, where, accept, log_density):
 
 @jit
 def _segment(left, right):
-    """Integral of exp over a unit interval with these log log_density at its ends, linear between."""
+    """Integral of exp over a unit interval with these log densities at its ends, linear between."""
     slope = right - left
     if abs(slope) < 1e-9:
         return exp(0.5 * (left + right))

@@ -1,7 +1,5 @@
 """Normal-distribution functions that stay finite far in the tails, and quadrature rules for Gaussians."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -24,8 +22,7 @@ def log_Phi(x: np.ndarray) -> np.ndarray:
 def hazard(x: np.ndarray) -> np.ndarray:
     """phi(x) / Phi(x), close to -x far left and to 0 far right."""
     x = np.asarray(x, dtype=float)
-    left = np.minimum(x, 0.0)
-    right = np.maximum(x, 0.0)
+    left, right = np.minimum(x, 0.0), np.maximum(x, 0.0)
     # erfcx carries the factor exp(x^2/2) that phi/Phi would lose.
     by_tail = np.sqrt(2.0 / np.pi) / erfcx(-left / np.sqrt(2.0))
     return np.where(x <= 0, by_tail, np.exp(log_phi(right)) / ndtr(right))
@@ -37,9 +34,9 @@ def log_Phi_difference(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     # Reflect intervals on the right: Phi(high) - Phi(low) = Phi(-low) - Phi(-high).
     reflect = low + high > 0
     a, b = np.where(reflect, -high, low), np.where(reflect, -low, high)
-    log_b = log_ndtr(b)
+    log_b = log_Phi(b)
     with np.errstate(invalid="ignore"):
-        return log_b + np.log(-np.expm1(np.minimum(log_ndtr(a) - log_b, 0.0)))
+        return log_b + np.log(-np.expm1(np.minimum(log_Phi(a) - log_b, 0.0)))
 
 
 @cache
@@ -86,9 +83,7 @@ def step_rule(mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray
     growth = np.array([0.0, 2.0, 5.0, 10.0, 20.0, 40.0])
     around_step = np.concatenate([-growth[:0:-1], growth])
     around_mean = mean + scale * np.linspace(-reach, reach, 9)
-    edges = np.concatenate(
-        [np.broadcast_to(around_step, (len(mean), len(around_step))), around_mean, low, high], axis=1
-    )
+    edges = np.hstack([np.tile(around_step, (len(mean), 1)), around_mean, low, high])
     edges = np.sort(np.clip(edges, low, high), axis=1)
     half = 0.5 * np.diff(edges, axis=1)[:, :, None]
     flat = len(mean), half.shape[1] * order

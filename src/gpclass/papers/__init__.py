@@ -4,12 +4,10 @@ On the command line ``gpclass reproduce --list``, ``gpclass reproduce gr06-table
 in Python ``reproduce(get("gr06-table1"), "quick")``.
 """
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from importlib import import_module
 
-from .base import Comparison, Experiment, Records
+from .base import Experiment, Quantity, Records
 from .data import MissingDataError
 from .runner import Result, TaskError, reproduce
 
@@ -25,21 +23,11 @@ NAMES = (
 
 
 def get(name: str) -> Experiment:
-    """The experiment of that name."""
+    """The experiment of a name."""
     if name not in NAMES:
         near = get_close_matches(name, NAMES, n=3, cutoff=0.4)
         raise ValueError(f"expected the name of an experiment, such as {', '.join(near or NAMES[:3])}; got {name!r}")
-    return import_module(f".{name.replace('-', '_')}", __name__).EXPERIMENT
+    return Experiment.from_module(name, import_module(f".{name.replace('-', '_')}", __name__))
 
 
-__all__ = [
-    "NAMES",
-    "Comparison",
-    "Experiment",
-    "MissingDataError",
-    "Records",
-    "Result",
-    "TaskError",
-    "get",
-    "reproduce",
-]
+__all__ = ["NAMES", "Experiment", "MissingDataError", "Quantity", "Records", "Result", "TaskError", "get", "reproduce"]

@@ -4,8 +4,6 @@ The folder is the one named by the environment variable ``GPCLASS_DATA``, else `
 hold ``X`` and ``y``, or ``X_train``, ``y_train``, ``X_test`` and ``y_test`` where a split is customary.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable
@@ -17,9 +15,11 @@ import numpy as np
 from sklearn.datasets import fetch_openml, load_iris, load_wine
 
 Arrays = dict[str, np.ndarray]
-#: Those that come with scikit-learn.
+#: X, y, X_test, y_test
+Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+#: Sets that come with scikit-learn.
 BUNDLED: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {"iris": load_iris, "wine": load_wine}
-#: Number on OpenML, rows, columns and classes, for sets without a split; what differs is not taken.
+#: Identifier on OpenML, rows, columns and classes, for sets without a split; other shapes are refused.
 OPENML = {
     "new_thyroid": (40682, 215, 5, 3),
     "fgl": (41, 214, 9, 6),
@@ -28,18 +28,16 @@ OPENML = {
     "letter": (6, 20000, 16, 26),
     "satimage": (182, 6430, 36, 6),
 }
-
-
-#: Seconds to wait for an answer of OpenML.
-_PATIENCE = 30.0
+#: Seconds to wait for OpenML.
+_TIMEOUT = 30.0
 
 
 class MissingDataError(LookupError):
-    """A data set that is neither on this machine nor to be fetched; the message says how to get it."""
+    """A data set that is neither on this machine nor on OpenML; the message says how to get it."""
 
 
 def folder() -> Path:
-    """Where files are looked for."""
+    """The folder that files are read from."""
     chosen = os.environ.get("GPCLASS_DATA")
     if chosen:
         return Path(chosen)
@@ -73,10 +71,11 @@ def whole(name: str) -> tuple[np.ndarray, np.ndarray]:
     arrays = load(name)
     if "X" in arrays:
         return arrays["X"], arrays["y"]
-    return tuple(np.concatenate([arrays[f"{key}_train"], arrays[f"{key}_test"]]) for key in ("X", "y"))  # type: ignore[return-value]
+    X, y = (np.concatenate([arrays[f"{key}_train"], arrays[f"{key}_test"]]) for key in ("X", "y"))
+    return X, y
 
 
-def halves(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def halves(name: str) -> Split:
     """X, y, X_test, y_test of a set's customary split."""
     arrays = load(name)
     if "X_train" not in arrays:
@@ -88,23 +87,23 @@ def halves(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _fetch(name: str) -> Arrays:
-    number, *expected = OPENML[name]
-    patience = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(_PATIENCE)  # a silent network is as good as none
+    data_id, *expected = OPENML[name]
+    timeout = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_TIMEOUT)
     try:
-        found = fetch_openml(data_id=number, as_frame=False, parser="liac-arff", n_retries=1)
-    except Exception as error:  # whatever the network has to say
+        found = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff", n_retries=1)
+    except Exception as error:  # of any kind, from the network or the parser
         raise MissingDataError(
             f"the data set {name!r} is neither in {folder()} (GPCLASS_DATA names another folder) nor to be fetched "
-            f"from OpenML, number {number}: {error}"
+            f"from OpenML, data set {data_id}: {error}"
         ) from error
     finally:
-        socket.setdefaulttimeout(patience)
+        socket.setdefaulttimeout(timeout)
     X, y = np.asarray(found.data, dtype=float), np.asarray(found.target)
     shape = [*X.shape, len(np.unique(y))]
     if shape != expected:
         raise MissingDataError(
-            f"OpenML's number {number} is not {name!r}: expected {expected[0]} rows, {expected[1]} columns and "
+            f"data set {data_id} of OpenML is not {name!r}: expected {expected[0]} rows, {expected[1]} columns and "
             f"{expected[2]} classes, got {shape}"
         )
     return {"X": X, "y": y}

@@ -1,8 +1,5 @@
-"""G06's models of objects seen through several sources: one joint model, and one for each source with rules."""
+"""G06's models of several views: one joint model, and one model for each view, combined by rules."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +7,8 @@ from scipy.spatial.distance import pdist
 
 from .. import GPClassifier, ViewVotingClassifier
 from ..kernels import RBF, View, WeightedSum
-from .scores import scores
+from .base import Row, Rows, test_set_scores
+from .data import Split
 
 Views = dict[str, slice]
 SUM, PRODUCT, LEARNED = "sum rule", "product rule", "learned combination"
@@ -23,44 +21,29 @@ def side_by_side(parts: dict[str, np.ndarray]) -> tuple[np.ndarray, Views]:
     return np.hstack(list(parts.values())), columns
 
 
-def together(X: np.ndarray, y: np.ndarray, views: Views) -> GPClassifier:
-    """One model: in every view an RBF as wide as its rows are apart (the median), and only the weights are learned."""
-    kernels = {
-        name: View(RBF(float(np.median(pdist(X[:, columns]))), fixed=True), columns) for name, columns in views.items()
-    }
-    return GPClassifier(WeightedSum(kernels), inference="ep", standardize=False).fit(X, y)
-
-
-def apart(X: np.ndarray, y: np.ndarray, views: Views) -> ViewVotingClassifier:
-    """A model for each view, with an amplitude and a length-scale of its own."""
-    alone = GPClassifier(WeightedSum({"own": RBF()}), inference="ep", standardize=False)
-    return ViewVotingClassifier(alone, views).fit(X, y)
-
-
-def measured(method: str, model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+def record(method: str, model: Any, X: np.ndarray, y: np.ndarray) -> Row:
     """Error in per cent and mean log probability of the true labels."""
-    found = scores(model, X, y)
-    return {
-        "method": method,
-        "error": found["error"],
-        "log_probability": found["log_likelihood"] / len(y),
-        "n_test": len(y),
-    }
+    scores, n = test_set_scores(model, X, y), len(y)
+    log_probability = scores["log_likelihood"] / n
+    return {"method": method, "error": scores["error"], "log_probability": log_probability, "n_test": n}
 
 
-def measured_apart(voting: ViewVotingClassifier, X: np.ndarray, y: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Every view, and both rules."""
+def separate_records(data: Split, views: Views) -> Rows:
+    """One model for each view, each with its amplitude and length-scale, and both rules."""
+    X, y, *test = data
+    single = GPClassifier(WeightedSum({"own": RBF()}), inference="ep", standardize=False)
+    voting = ViewVotingClassifier(single, views).fit(X, y)
     for name, model in voting.estimators_.items():
-        yield measured(name, model, X, y)
-    yield measured(SUM, voting.set_params(voting="sum"), X, y)
-    yield measured(PRODUCT, voting.set_params(voting="product"), X, y)
+        yield record(name, model, *test)
+    yield record(SUM, voting.set_params(voting="sum"), *test)
+    yield record(PRODUCT, voting.set_params(voting="product"), *test)
 
 
-def measured_together(model: GPClassifier, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """The joint model, with the shares of its views."""
-    shares = model.view_weights_
-    return {
-        **measured(LEARNED, model, X, y),
-        "views_in_order": list(shares.names),
-        "shares": [float(own) for own in shares.mean],
-    }
+def joint_record(data: Split, views: Views) -> Row:
+    """One model: an RBF for each view whose length-scale is the median distance of its rows; weights are learned."""
+    X, y, *test = data
+    widths = {name: float(np.median(pdist(X[:, columns]))) for name, columns in views.items()}
+    kernel = WeightedSum({name: View(RBF(widths[name], fixed=True), columns) for name, columns in views.items()})
+    model = GPClassifier(kernel, inference="ep", standardize=False).fit(X, y)
+    weights = model.view_weights_
+    return {**record(LEARNED, model, *test), "views_in_order": list(weights.names), "shares": weights.mean.tolist()}

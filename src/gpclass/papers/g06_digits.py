@@ -1,18 +1,27 @@
-"""G06: handwritten digits seen through four sets of features, combined by rules and by learned weights."""
+"""G06 digits: Handwritten digits: four views alone, combined by rules, and with learned weights
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
+Multiple-features digits, four of their six sets of features as they come; 200 rows to learn from, evenly over the
+digits, and 1800 to test on; 10 resamplings (quick 2). Each view alone has an RBF with an amplitude and a length-scale
+of its own; the sum and the product rule combine these four. The joint model has in each view an RBF as wide as the
+median distance of its rows and learns the four weights by the evidence, where the slides average over draws.
+Expectation propagation throughout, where the slides have variational Bayes; all models are calibrated by leave-one-out.
+The slides show their results as pictures without numbers.
+"""
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from .base import Comparison, Experiment, Records, Size, Task
+from .base import Better, Claims, Figures, Quantity, Records, Rows, Size, Task
 from .data import load
-from .data_integration import LEARNED, PRODUCT, SUM, apart, measured_apart, measured_together, side_by_side, together
+from .data_integration import LEARNED, PRODUCT, SUM, joint_record, separate_records, side_by_side
 from .figures import COLOURS, panels
 
+COLUMNS: tuple[tuple[str, str, Better], ...] = (
+    ("error", "error %", "lower"),
+    ("log_probability", "log probability a row", "higher"),
+)
+
+DATA = ("mfeat",)
 #: Zernike moments, Karhunen-Loeve coefficients, means of pixels, Fourier coefficients; the slides show pictures only.
 VIEWS = ("zer", "kar", "pix", "fou")
 
@@ -23,99 +32,63 @@ def tasks(size: Size) -> list[Task]:
     return [{"seed": seed, "n_digits": n_digits, "n_rows": n_rows} for seed in range(n_seeds)]
 
 
-def run(seed: int, n_digits: int, n_rows: int) -> Iterator[dict[str, Any]]:
+def run(seed: int, n_digits: int, n_rows: int) -> Rows:
     stored = load("mfeat")
     kept = np.flatnonzero(stored["y"] < n_digits)
     X, views = side_by_side({name: stored[f"X_{name}"][kept] for name in VIEWS})
     y = stored["y"][kept].astype(int)
-    few, rest = train_test_split(np.arange(len(y)), train_size=n_rows, stratify=y, random_state=seed)
-    yield from measured_apart(apart(X[few], y[few], views), X[rest], y[rest])
-    yield measured_together(together(X[few], y[few], views), X[rest], y[rest])
+    train, test = train_test_split(np.arange(len(y)), train_size=n_rows, stratify=y, random_state=seed)
+    data = (X[train], y[train], X[test], y[test])
+    yield from separate_records(data, views)
+    yield joint_record(data, views)
 
 
-def gain(records: Records, method: str, key: str) -> np.ndarray:
-    """What the learned combination has more of than a method, in each resampling."""
-    return records.where(method=LEARNED).values(key) - records.where(method=method).values(key)
+def gain(records: Records, method: str, key: str) -> Records:
+    """Learned combination minus a method, in each resampling."""
+    learned, other = (records.where(method=name).values(key) for name in (LEARNED, method))
+    return Records({"gain": value} for value in learned - other)
 
 
-def compare(records: Records) -> list[Comparison]:
+def compare(records: Records) -> list[Quantity]:
     found = []
-    for method in records.distinct("method"):
-        own = records.where(method=method)
-        for key, label, better in (
-            ("error", "error %", "lower"),
-            ("log_probability", "log probability a row", "higher"),
-        ):
-            found.append(Comparison(method, label, own.mean(key), own.standard_error(key), better=better))  # type: ignore[arg-type]
+    for method, runs in records.by("method").items():
+        for key, label, better in COLUMNS:
+            found.append(runs.quantity(method, label, key, better=better))
             if method != LEARNED:
-                more = Records({"more": value} for value in gain(records, method, key))
-                found.append(
-                    Comparison(method, f"{label}, {LEARNED} less this", more.mean("more"), more.standard_error("more"))
-                )
+                found.append(gain(records, method, key).quantity(method, f"{label}, {LEARNED} less this", "gain"))
     return found
 
 
-def claims(records: Records) -> dict[str, bool]:
+def claims(records: Records) -> Claims:
     def best(key: str, sign: float) -> str:
         return max(VIEWS, key=lambda name: sign * records.where(method=name).mean(key))
 
+    def gained(key: str, method: str) -> float:
+        return gain(records, method, key).mean("gain")
+
+    more, rules = "higher log probability than the", (SUM, PRODUCT)
+    best_view = gained("log_probability", best("log_probability", 1.0))
     return {
-        "Ours: the learned combination makes fewer errors than the best view alone": bool(
-            np.mean(gain(records, best("error", -1.0), "error")) < 0.0
+        "Ours: the learned combination makes fewer errors than the best view alone": (
+            gained("error", best("error", -1.0)) < 0.0
         ),
-        "Ours: the learned combination has a higher log probability than the best view alone": bool(
-            np.mean(gain(records, best("log_probability", 1.0), "log_probability")) > 0.0
-        ),
-        **{
-            f"The learned combination makes no more errors than the {rule}": bool(
-                np.mean(gain(records, rule, "error")) <= 0.0
-            )
-            for rule in (SUM, PRODUCT)
-        },
-        **{
-            f"The learned combination has a higher log probability than the {rule}": bool(
-                np.mean(gain(records, rule, "log_probability")) > 0.0
-            )
-            for rule in (SUM, PRODUCT)
-        },
+        f"Ours: the learned combination has a {more} best view alone": best_view > 0.0,
+        **{f"The learned combination makes no more errors than the {r}": gained("error", r) <= 0.0 for r in rules},
+        **{f"The learned combination has a {more} {r}": gained("log_probability", r) > 0.0 for r in rules},
     }
 
 
-def draw(records: Records) -> dict[str, Any]:
-    methods = records.distinct("method")
+def draw(records: Records) -> Figures:
+    methods, learned = records.by("method"), records.where(method=LEARNED)
     figure, axes = panels(3, size=(4.2, 3.4))
-    for ax, key, label in zip(
-        axes, ("error", "log_probability"), ("test error %", "log probability a row"), strict=False
-    ):
-        values = [records.where(method=method).values(key) for method in methods]
-        ax.boxplot(values, orientation="horizontal", tick_labels=methods, medianprops={"color": COLOURS[1]})
+    panel_contents = (
+        ([runs.values("error") for runs in methods.values()], list(methods), "test error %"),
+        ([runs.values("log_probability") for runs in methods.values()], list(methods), "log probability a row"),
+        (learned.values("shares"), learned[0]["views_in_order"], "share in the learned combination"),
+    )
+    for ax, (values, names, label) in zip(axes, panel_contents, strict=True):
+        ax.boxplot(values, orientation="horizontal", tick_labels=names, medianprops={"color": COLOURS[1]})
         ax.set_xlabel(label)
         ax.invert_yaxis()
         ax.grid(axis="x", alpha=0.3)
-    joint = records.where(method=LEARNED)
-    shares = joint.values("shares")
-    axes[2].boxplot(
-        shares, orientation="horizontal", tick_labels=joint[0]["views_in_order"], medianprops={"color": COLOURS[1]}
-    )
-    axes[2].set_xlabel("share in the learned combination")
-    axes[2].invert_yaxis()
-    axes[2].grid(axis="x", alpha=0.3)
     return {"views": figure}
-
-
-EXPERIMENT = Experiment(
-    "g06-digits",
-    "Handwritten digits: four views alone, combined by rules, and with learned weights",
-    "Multiple-features digits, four of their six sets of features as they come; 200 rows to learn from, evenly over "
-    "the digits, and 1800 to test on; 10 resamplings (quick 2). Each view alone has an RBF with an amplitude and a "
-    "length-scale of its own; the sum and the product rule combine these four. The joint model has in each view an "
-    "RBF as wide as the median distance of its rows and learns the four weights by the evidence, where the slides "
-    "average over draws. Expectation propagation throughout, where the slides have variational Bayes; all models are "
-    "calibrated by leave-one-out. The slides show their results as pictures without numbers.",
-    tasks,
-    run,
-    compare,
-    claims,
-    draw,
-    data=("mfeat",),
-)

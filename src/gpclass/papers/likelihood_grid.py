@@ -1,99 +1,97 @@
-"""Predictive likelihood over a grid of amplitudes and inverse squared scales: a Gibbs sampler, and who comes near it.
+"""Predictive likelihood over a grid of amplitudes and inverse squared scales: a Gibbs sampler and approximations.
 
 The kernel is s exp(-phi |x - x'|^2). Shared by GR06 figures 3 and 4 and by the wine data of G06.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from ..inference import EP, VB, Gibbs, Laplace, GaussianTerms
+from ..datasets import make_rings
+from ..inference import EP, VB, DensePrior, Gibbs, Laplace
 from ..inference.calibration import Calibration
-from ..inference.dense.gibbs import Draws
-from ..inference.posteriors import make_posterior
+from ..inference.posteriors import DrawsPosterior
 from ..kernels import RBF
 from ..likelihoods import Likelihood, MultinomialProbit, Probit
-from .base import Comparison, Records, Size, Task
+from .base import Claims, Figures, Quantity, Records, Rows, Size, Task
+from .data import Split
 from .figures import panels
 
+#: Ranges of log s, and of log phi for the toy data, printed in GR06 section 6.2.
+LOG_S, LOG_PHI = (-1.0, 5.0), (-1.0, 5.0)
 #: In the order of the papers' panels, EP last: it is not in them.
 METHODS = ("Gibbs", "VB", "Laplace", "EP")
 APPROXIMATIONS = METHODS[1:]
-#: Two halves of the sampler's draws: what they differ by is its own noise.
+#: Two halves of the sampler's draws, whose difference measures its noise.
 HALVES = ("Gibbs, first half", "Gibbs, second half")
-#: Range of log s, printed in GR06 section 6.2.
-LOG_S = (-1.0, 5.0)
-#: Sweeps from one kept draw to the next; draws in between say little that is new and cost a prediction each.
+#: Sweeps between two kept draws; draws in between are strongly correlated, and each costs a prediction.
 THIN = 10
 
 
-def rows_of_grid(size: Size, log_phi: tuple[float, float], n_full: int) -> list[Task]:
+def grid_tasks(size: Size, log_phi: tuple[float, float], n_full: int) -> list[Task]:
     """One task for each value of log phi: all of log s, and sweeps as in the paper or fewer."""
     n_steps = {"tiny": 3, "quick": 7, "full": n_full}[size]
     burn_in, n_sweeps = {"tiny": (100, 100), "quick": (500, 500), "full": (2000, 1000)}[size]
-    return [
-        {"log_phi": round(value, 6), "n_steps": n_steps, "burn_in": burn_in, "n_sweeps": n_sweeps}
-        for value in np.linspace(*log_phi, n_steps).tolist()
-    ]
+    sizes = {"n_steps": n_steps, "burn_in": burn_in, "n_sweeps": n_sweeps}
+    return [{"log_phi": round(value, 6), **sizes} for value in np.linspace(*log_phi, n_steps).tolist()]
 
 
-def responses(
-    data: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    laplace: Likelihood,
-    log_phi: float,
-    n_steps: int,
-    burn_in: int,
-    n_sweeps: int,
-) -> Iterator[dict[str, Any]]:
-    """Error and predictive log likelihood of every method along log s, for ``data`` X, y, X_test, y_test.
+def ring_tasks(size: Size) -> list[Task]:
+    """The tasks of GR06 figures 3 and 4."""
+    n_train, n_test = (60, 120) if size == "tiny" else (100, 240)
+    return [{**task, "n_train": n_train, "n_test": n_test, "seed": 0} for task in grid_tasks(size, LOG_PHI, 25)]
+
+
+def ring_split(n_train: int, n_test: int, seed: int) -> Split:
+    """X, y, X_test, y_test of the toy data, in the two relevant inputs."""
+    X, y = make_rings(n_train + n_test, n_irrelevant=0, random_state=seed)
+    return X[:n_train], y[:n_train], X[n_train:], y[n_train:]
+
+
+def responses(data: Split, laplace: Likelihood, log_phi: float, n_steps: int, burn_in: int, n_sweeps: int) -> Rows:
+    """Error and predictive log likelihood of every method along log s.
 
     ``laplace`` is the likelihood of Laplace's method; the others have the probit.
     """
     X, y, X_test, y_test = data
     classes, y = np.unique(y, return_inverse=True)
-    right = np.searchsorted(classes, y_test)
+    true = np.searchsorted(classes, y_test)
     probit = Probit() if len(classes) == 2 else MultinomialProbit()
     n_latent = probit.n_latent(len(classes))
-    # All grid points have the same random numbers: noise common to neighbours leaves contours smooth.
+    # All grid points share their random numbers: noise common to neighbours leaves contours smooth.
     sampler = Gibbs(n_draws=n_sweeps // THIN, burn_in=burn_in, thin=THIN, n_chains=1, evidence=False)
     for log_s in np.linspace(*LOG_S, n_steps).tolist():
         kernel = np.exp(log_s) * RBF(np.sqrt(0.5 * np.exp(-log_phi)))
-        K = kernel(X)
-        halves = _halves(sampler(K, y, probit, n_latent).weights)
-        beliefs: dict[str, tuple[GaussianTerms | Draws, Likelihood]] = {
-            **{name: (draws, probit) for name, draws in zip(HALVES, halves, strict=True)},
-            "VB": (VB()(K, y, probit, n_latent).weights, probit),
-            "Laplace": (Laplace()(K, y, laplace, n_latent).weights, laplace),
-            "EP": (EP()(K, y, probit, n_latent).weights, probit),
-        }
+        prior = DensePrior.at(kernel, X, n_latent)
+        halves = _halves(sampler(prior, y, probit).posterior)
         log_p = {
-            method: make_posterior(kernel, X, weights).predict_log(likelihood, X_test, Calibration())
-            for method, (weights, likelihood) in beliefs.items()
+            name: half.predict_log(probit, X_test, Calibration()) for name, half in zip(HALVES, halves, strict=True)
         }
+        for method, engine, likelihood in (("VB", VB(), probit), ("Laplace", Laplace(), laplace), ("EP", EP(), probit)):
+            log_p[method] = engine(prior, y, likelihood).posterior.predict_log(likelihood, X_test, Calibration())
         log_p["Gibbs"] = np.logaddexp(*(log_p[half] for half in HALVES)) - np.log(2.0)
-        for method, own in log_p.items():
+        for method, values in log_p.items():
             yield {
                 "log_s": round(log_s, 6),
                 "method": method,
-                "error": 100.0 * np.mean(own.argmax(axis=1) != right),
-                "log_likelihood": own[np.arange(len(right)), right].sum(),
+                "error": 100.0 * np.mean(values.argmax(axis=1) != true),
+                "log_likelihood": values[np.arange(len(true)), true].sum(),
             }
 
 
-def _halves(draws: Draws) -> list[Draws]:
+def _halves(posterior: DrawsPosterior) -> list[DrawsPosterior]:
     """First and second half of a chain's draws."""
+    draws = posterior.draws
     middle = draws.alpha.shape[1] // 2
     parts = (slice(None, middle), slice(middle, 2 * middle))
-    return [draws._replace(alpha=draws.alpha[:, part], latent=draws.latent[:, part]) for part in parts]
+    halves = [draws._replace(alpha=draws.alpha[:, part], latent=draws.latent[:, part]) for part in parts]
+    return [replace(posterior, draws=half) for half in halves]
 
 
 def surface(records: Records, method: str) -> np.ndarray:
     """Predictive log likelihood, a row for each log s and a column for each log phi."""
-    own = {(row["log_s"], row["log_phi"]): row["log_likelihood"] for row in records.where(method=method)}
-    return np.array([[own[s, phi] for phi in records.distinct("log_phi")] for s in records.distinct("log_s")])
+    cells = {(row["log_s"], row["log_phi"]): row["log_likelihood"] for row in records.where(method=method)}
+    return np.array([[cells[s, phi] for phi in records.distinct("log_phi")] for s in records.distinct("log_s")])
 
 
 def distance(records: Records, method: str, other: str = "Gibbs") -> float:
@@ -102,64 +100,51 @@ def distance(records: Records, method: str, other: str = "Gibbs") -> float:
 
 
 def at_unit_amplitude(records: Records) -> Records:
-    """The grid's row that is nearest to s = 1."""
+    """The row of the grid that is nearest to s = 1."""
     return records.where(log_s=min(records.distinct("log_s"), key=abs))
 
 
-def compare(records: Records) -> list[Comparison]:
-    apart = "mean distance from Gibbs in log likelihood"
-    found = [Comparison(method, apart, distance(records, method)) for method in APPROXIMATIONS]
-    found.append(Comparison("Gibbs, one half of its draws from the other", apart, distance(records, *HALVES)))
-    found += [
-        Comparison(method, f"{apart}, s nearest to 1", distance(at_unit_amplitude(records), method))
-        for method in APPROXIMATIONS
+def compare(records: Records) -> list[Quantity]:
+    column = "mean distance from Gibbs in log likelihood"
+    near = at_unit_amplitude(records)
+    return [
+        *(Quantity(method, column, distance(records, method)) for method in APPROXIMATIONS),
+        Quantity("Gibbs, one half of its draws from the other", column, distance(records, *HALVES)),
+        *(Quantity(method, f"{column}, s nearest to 1", distance(near, method)) for method in APPROXIMATIONS),
+        *(Quantity(method, "best log likelihood", float(surface(records, method).max())) for method in METHODS),
     ]
-    found += [Comparison(method, "best log likelihood", float(surface(records, method).max())) for method in METHODS]
-    return found
 
 
-def preserved(records: Records) -> dict[str, bool]:
-    """What all these figures are there to show."""
-    laplace = distance(records, "Laplace")
+def claims(records: Records) -> Claims:
+    """What all these figures show."""
+    vb, ep, laplace = (distance(records, method) for method in ("VB", "EP", "Laplace"))
     return {
-        "Over the grid variational Bayes is nearer than Laplace to the sampler's predictive likelihood": distance(
-            records, "VB"
-        )
-        < laplace,
-        "Ours: over the grid EP is nearer than Laplace to the sampler's predictive likelihood": distance(records, "EP")
-        < laplace,
+        "Over the grid variational Bayes is nearer than Laplace to the sampler's predictive likelihood": vb < laplace,
+        "Ours: over the grid EP is nearer than Laplace to the sampler's predictive likelihood": ep < laplace,
     }
 
 
-def reasonable_at_unit_amplitude(records: Records) -> dict[str, bool]:
-    """GR06 say so of figures 3 and 4."""
-    near = distance(at_unit_amplitude(records), "Laplace")
-    return {
-        "Laplace is nearer to the sampler at unit amplitude than over the grid": near < distance(records, "Laplace")
-    }
+def claims_at_unit_amplitude(records: Records) -> Claims:
+    """What GR06 show in figures 3 and 4."""
+    near, over_grid = distance(at_unit_amplitude(records), "Laplace"), distance(records, "Laplace")
+    return {"Laplace is nearer to the sampler at unit amplitude than over the grid": near < over_grid}
 
 
-def round_levels(lowest: float, highest: float) -> np.ndarray:
-    """About a dozen round numbers that reach from below the lowest value to above the highest."""
+def draw(records: Records) -> Figures:
     from matplotlib.ticker import MaxNLocator
 
-    return np.asarray(MaxNLocator(12).tick_values(lowest, highest))
-
-
-def draw(records: Records) -> dict[str, Any]:
     surfaces = {method: surface(records, method) for method in METHODS}
-    every = np.stack(list(surfaces.values()))
-    levels = round_levels(every.min(), every.max())
+    values = np.stack(list(surfaces.values()))
+    levels = np.asarray(MaxNLocator(12).tick_values(values.min(), values.max()))
     figure, axes = panels(len(METHODS), size=(3.0, 3.2), sharex=True, sharey=True)
-    for ax, (method, own) in zip(axes, surfaces.items(), strict=True):
-        grid = (records.distinct("log_phi"), records.distinct("log_s"), own)
+    for ax, (method, shown) in zip(axes, surfaces.items(), strict=True):
+        grid = (records.distinct("log_phi"), records.distinct("log_s"), shown)
         filled = ax.contourf(*grid, levels=levels, cmap="cividis")
         lines = ax.contour(*grid, levels=levels, colors="black", linewidths=0.6, linestyles="solid")
         # The map is dark where the likelihood is low.
-        inks = np.where(levels < levels.mean(), "white", "black")
-        ax.clabel(lines, levels[1::2], colors=inks[1::2].tolist(), fmt="%.0f", fontsize=7)
-        ax.set_title(method)
-        ax.set_xlabel("log φ")
+        label_colours = np.where(levels < levels.mean(), "white", "black")
+        ax.clabel(lines, levels[1::2], colors=label_colours[1::2].tolist(), fmt="%.0f", fontsize=7)
+        ax.set(title=method, xlabel="log φ")
     axes[0].set_ylabel("log s")
     figure.colorbar(filled, ax=list(axes), label="predictive log likelihood", format="%.0f")
     return {"contours": figure}

@@ -1,16 +1,14 @@
-"""One page of all results in a folder, the published numbers beside ours."""
+"""One HTML page of all results in a folder, measured beside published values."""
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 
 from ..io import html as pages
 from ..io.files import write_whole
 from . import NAMES
-from .base import Comparison, rounded
+from .base import Quantity, rounded
 from .runner import Result
 
 PAPERS = {
@@ -20,7 +18,7 @@ PAPERS = {
     "G06": "Girolami (2006, slides), Bayesian data integration with Gaussian process priors",
     "WB98": "Williams & Barber (1998), Bayesian classification with Gaussian processes",
 }
-#: How each verdict is shown; the words tell it without the colour.
+#: Text and colour of each verdict.
 VERDICTS = {
     "within": ("= within", "good"),
     "better": ("▲ better", "other"),
@@ -29,75 +27,65 @@ VERDICTS = {
 }
 
 
-class Found(NamedTuple):
-    """A result and the folder it was read from."""
-
-    result: Result
-    folder: Path
-
-
-def find(folder: Path) -> tuple[list[Found], list[str]]:
-    """Results in a folder, in the order of the papers, a full run before a quick one; and what could not be read."""
+def find(folder: Path) -> tuple[list[tuple[Result, Path]], list[str]]:
+    """Results in a folder and their own folders, in the order of the papers, a full run before a quick one; and a
+    message for each result that could not be read."""
     results, damaged = [], []
     for name in NAMES:
         for size in ("full", "quick"):
-            own = folder / name / size
-            if not (own / "result.json").is_file():
+            path = folder / name / size
+            if not (path / "result.json").is_file():
                 continue
             try:
-                result = Result.read(own)
-                missing = [figure for figure in result.figures if not (own / f"{figure}.png").is_file()]
+                result = Result.read(path)
+                missing = [figure for figure in result.figures if not (path / f"{figure}.png").is_file()]
                 if result.name != name or missing:
-                    raise ValueError(
-                        f"expected {name} and its figures in {own}, and found {result.name} without {missing}"
-                    )
+                    raise ValueError(f"expected {name} and its figures in {path}, got {result.name} without {missing}")
             except ValueError as error:
                 damaged.append(f"{error}; 'gpclass reproduce {name}' makes it anew")
                 continue
-            results.append(Found(result, own))
+            results.append((result, path))
             break
     return results, damaged
 
 
 def write(folder: Path, path: Path) -> list[str]:
-    """Make the page of a folder's results; what could not be read is given back, a sentence each."""
+    """Write the page of a folder's results; returns a message for each result that could not be read."""
     if not folder.is_dir():
         raise ValueError(f"expected a folder with results of 'gpclass reproduce', and {folder} is none")
     results, damaged = find(folder)
     if not results:
-        raise ValueError(
-            "\n".join([f"expected results of 'gpclass reproduce' in {folder}, and there are none", *damaged])
-        )
+        message = f"expected results of 'gpclass reproduce' in {folder}, and there are none"
+        raise ValueError("\n".join([message, *damaged]))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, pages.page("gpclass: the papers, reproduced", _body(results)))
     return damaged
 
 
-def _body(found: list[Found]) -> Iterator[str]:
-    results = [own.result for own in found]
-    everything = [own for result in results for own in result.comparisons]
-    counts = {verdict: sum(own.verdict == verdict for own in everything) for verdict in VERDICTS}
+def _body(found: list[tuple[Result, Path]]) -> Iterator[str]:
+    results = [result for result, _ in found]
+    counts: Counter[str] = Counter(quantity.verdict for result in results for quantity in result.comparisons)
     claims = [holds for result in results for holds in result.claims.values()]
     yield "<h1>The papers, reproduced</h1>"
     yield (
         f"<p>{len(results)} of {len(NAMES)} experiments; {sum(claims)} of {len(claims)} claims hold. Of "
-        f"{sum(counts.values())} comparisons with published numbers "
+        f"{sum(counts[v] for v in VERDICTS)} comparisons with published values "
         + ", ".join(f"{counts[v]} {pages.mark(*VERDICTS[v])}" for v in VERDICTS)
         + ".</p>"
     )
     yield (
         '<p class="soft">Errors are standard errors of the mean. "Within" is a difference of at most two combined '
-        "standard errors. A number of ours without an error is not judged. Quick runs are smaller than the published "
-        "ones: see the protocol of each.</p>"
+        "standard errors. Measured values without a standard error have no verdict. Quick runs are smaller than the "
+        "published ones: see the protocol of each.</p>"
     )
     yield '<nav id="contents" aria-label="Contents"><h2>Contents</h2>'
     for paper, title in PAPERS.items():
-        own = [result for result in results if result.paper == paper]
-        if own:
-            items = "".join(
-                f'<li><a href="#{result.name}">{result.name}</a> {escape(result.title)} {_summary(result)}</li>'
-                for result in own
-            )
+        items = "".join(
+            f'<li><a href="#{result.name}">{result.name}</a> {escape(result.title)} {_summary(result)}</li>'
+            for result in results
+            if result.paper == paper
+        )
+        if items:
             yield f"<h3>{paper} <span class=soft>{escape(title)}</span></h3><ul>{items}</ul>"
     yield "</nav>"
     for result, folder in found:
@@ -108,8 +96,8 @@ def _body(found: list[Found]) -> Iterator[str]:
 
 
 def _summary(result: Result) -> str:
-    """The size of the run and how many published numbers were met, or where there are none, how many claims hold."""
-    met = [own.verdict in ("within", "better") for own in result.comparisons if own.verdict]
+    """The size of the run and how many published values were reached, or without any, how many claims hold."""
+    met = [quantity.verdict in ("within", "better") for quantity in result.comparisons if quantity.verdict]
     what = "" if met else " claims"
     met = met or list(result.claims.values())
     return pages.mark(f"{escape(result.size)}: {sum(met)} of {len(met)}{what}", "good" if all(met) else "plain")
@@ -140,15 +128,16 @@ def _section(result: Result, folder: Path) -> Iterator[str]:
     )
 
 
-def _cells(own: Comparison) -> list[str]:
+def _cells(quantity: Quantity) -> list[str]:
     difference = ""
-    if own.published is not None and own.measured is not None:
-        difference = f"{own.measured - own.published:+.3g}"
-        if own.verdict:
-            word, kind = VERDICTS[own.verdict]
+    if quantity.published is not None and quantity.measured is not None:
+        difference = f"{quantity.measured - quantity.published:+.3g}"
+        if quantity.verdict:
+            word, kind = VERDICTS[quantity.verdict]
             difference = pages.mark(f"{difference} {word}", kind)
-    what = f"{escape(own.row)}<br><span class=soft>{escape(own.column)}</span>"
-    return [what, rounded(own.published, own.published_error), rounded(own.measured, own.error), difference]
+    what = f"{escape(quantity.row)}<br><span class=soft>{escape(quantity.column)}</span>"
+    published, here = rounded(quantity.published, quantity.published_error), rounded(quantity.measured, quantity.error)
+    return [what, published, here, difference]
 
 
 def _duration(seconds: float) -> str:

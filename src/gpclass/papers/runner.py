@@ -1,4 +1,4 @@
-"""Runs an experiment: tasks side by side, each result kept on disk the moment it is there."""
+"""Run an experiment: tasks in parallel, each result written to disk when it is finished."""
 
 from __future__ import annotations
 
@@ -26,53 +26,51 @@ from threadpoolctl import threadpool_limits
 
 from ..io.files import write_whole
 from ..io.json_values import plain
-from .base import Comparison, Experiment, Records, Size, Task
+from .base import Experiment, Quantity, Records, Size, Task
 from .data import load
 
 PACKAGES = ("gpclass", "numpy", "scipy", "scikit-learn", "numba")
 Progress = Callable[[int, int], None]
-#: What the file of a task holds.
+#: Keys of the file of a task.
 _OUTCOME = {"task", "version", "seconds", "maker", "warnings", "records"}
 
 
 class TaskError(RuntimeError):
-    """Some tasks broke; the others are done and kept. The message says which, and where the reasons are."""
+    """Some tasks failed; the results of the others are kept. The message names the file of the tracebacks."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a run leaves behind, and what the report reads back."""
+    """The result of a run, as ``result.json`` stores it."""
 
     name: str
     title: str
     paper: str
     size: str
     protocol: str
-    comparisons: list[Comparison]
+    comparisons: list[Quantity]
     claims: dict[str, bool]
     figures: list[str]
     tasks: list[Task]
-    #: Of computing, summed over processes, and tasks among them that an earlier run had done.
+    #: Computing time summed over processes, and the number of tasks taken from an earlier run.
     seconds: float
     n_earlier: int
     finished: str
-    #: Machines and versions that computed it: one, unless a run was continued elsewhere.
+    #: Machines and versions that computed it: more than one if a run was continued elsewhere.
     makers: list[dict[str, str]]
-    #: How often the library warned, by category.
+    #: Number of warnings by category.
     warnings: dict[str, int]
 
     @classmethod
     def read(cls, folder: Path) -> Result:
-        """Of a folder that ``reproduce`` wrote; ValueError where it is damaged."""
+        """Read a folder that ``reproduce`` wrote; raises ValueError where it is damaged."""
         path = folder / "result.json"
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
-            stored["comparisons"] = [Comparison(**own) for own in stored["comparisons"]]
+            stored["comparisons"] = [Quantity(**values) for values in stored["comparisons"]]
             return cls(**stored)
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise ValueError(
-                f"expected the result of an experiment in {path}, and it cannot be read: {error}"
-            ) from error
+            raise ValueError(f"expected the result of an experiment in {path}, got: {error}") from error
 
 
 def reproduce(
@@ -83,18 +81,18 @@ def reproduce(
     fresh: bool = False,
     progress: Progress | None = None,
 ) -> Result:
-    """Run what is not yet there of an experiment, and write ``out/NAME/SIZE``.
+    """Run the tasks of an experiment that have no result yet, and write ``out/NAME/SIZE``.
 
     Parameters
     ----------
     size : "quick", "full", or "tiny" for tests
     n_jobs : processes, each on one core; None is one for each core
-    fresh : whether results that are there already are thrown away first
-    progress : called with the number of tasks done and of all tasks, each time one is finished
+    fresh : whether existing results are removed first
+    progress : called with the number of finished tasks and of all tasks, each time one is finished
 
-    A result that is there counts only if it was computed by this version of gpclass with the same arguments; where its
-    sources have changed since, ``makers`` has both marks of them. Raises
-    ``MissingDataError`` where a data set is not to be had, and ``TaskError`` where tasks broke.
+    An existing result is used only if it was computed by this version of gpclass with the same arguments; where the
+    sources have changed since, ``makers`` has the hashes of both. Raises ``MissingDataError`` where a data set is
+    missing, and ``TaskError`` where tasks failed.
     """
     if size not in get_args(Size):
         raise ValueError(f"expected a size among {', '.join(get_args(Size))}, got {size!r}")
@@ -103,31 +101,31 @@ def reproduce(
     if experiment.draw is not None:
         from .figures import panels
 
-        panels()  # better to know now than after hours that matplotlib is not there
+        panels()  # fails now, and not after hours, without matplotlib
     for name in experiment.data:
         load(name)
     folder = Path(out) / experiment.name / size
     (folder / "tasks").mkdir(parents=True, exist_ok=True)
-    for left in folder.rglob("*.part" if not fresh else "tasks/*"):
-        left.unlink()
+    for leftover in folder.rglob("*.part" if not fresh else "tasks/*"):
+        leftover.unlink()
     tasks = experiment.tasks(size)
     paths = [folder / "tasks" / f"{_slug(task)}.json" for task in tasks]
     if len(set(paths)) < len(paths):
         raise ValueError(f"expected tasks of {experiment.name} that differ, got the same one twice")
     wanted = {path: task for path, task in zip(paths, tasks, strict=True) if _stored(path, task) is None}
     n_earlier = len(tasks) - len(wanted)
-    _carry_out_all(experiment, wanted, n_earlier, len(tasks), n_jobs or joblib.cpu_count(), folder, progress)
-    outcomes = [_read_back(path, task) for path, task in zip(paths, tasks, strict=True)]
-    records = Records(
-        {**task, **row} for task, outcome in zip(tasks, outcomes, strict=True) for row in outcome["records"]
-    )
+    report = progress or (lambda done, total: None)
+    _run_tasks(experiment, wanted, n_earlier, n_jobs or joblib.cpu_count(), folder, report)
+    outcomes, records = [], Records()
+    for path, task in zip(paths, tasks, strict=True):
+        outcome = _stored(path, task)
+        if outcome is None:
+            raise TaskError(f"expected the result of a task in {path}, which is missing or damaged; run it again")
+        outcomes.append(outcome)
+        records += [{**task, **row} for row in outcome["records"]]
     makers = {json.dumps(outcome["maker"]): outcome["maker"] for outcome in outcomes}
     result = Result(
-        experiment.name,
-        experiment.title,
-        experiment.paper,
-        size,
-        experiment.protocol,
+        *(experiment.name, experiment.title, experiment.paper, size, experiment.protocol),
         experiment.compare(records),
         {claim: bool(holds) for claim, holds in experiment.claims(records).items()},
         _draw(experiment, records, folder),
@@ -143,48 +141,38 @@ def reproduce(
     return result
 
 
-def _carry_out_all(
-    experiment: Experiment,
-    wanted: dict[Path, Task],
-    done: int,
-    total: int,
-    n_jobs: int,
-    folder: Path,
-    progress: Progress | None,
+def _run_tasks(
+    experiment: Experiment, wanted: dict[Path, Task], n_earlier: int, n_jobs: int, folder: Path, progress: Progress
 ) -> None:
-    """Run tasks side by side; those that break do not stop the others."""
-    if progress is not None:
-        progress(done, total)
-    broken = []
+    """Run tasks in parallel; a failure does not stop the others."""
+    total = n_earlier + len(wanted)
+    progress(n_earlier, total)
+    failed = []
     parallel = joblib.Parallel(n_jobs, "loky", return_as="generator_unordered", pre_dispatch=n_jobs, batch_size=1)
     try:
-        for reason in parallel(joblib.delayed(_carry_out)(experiment, task, path) for path, task in wanted.items()):
-            if reason:
-                broken.append(reason)
-            done += 1
-            if progress is not None:
-                progress(done, total)
+        errors = parallel(joblib.delayed(_run_task)(experiment, task, path) for path, task in wanted.items())
+        for done, error in enumerate(errors, start=n_earlier + 1):
+            if error:
+                failed.append(error)
+            progress(done, total)
     except TerminatedWorkerError as error:
         raise TaskError(
             f"a process of {experiment.name} was killed, most likely for memory: take fewer than {n_jobs} processes. "
             "What is finished is kept."
         ) from error
-    reasons = folder / "errors.txt"
-    reasons.unlink(missing_ok=True)
-    if broken:
-        reasons.write_text("\n".join(broken), encoding="utf-8")
-        last = broken[0].rstrip().splitlines()[-1]
-        raise TaskError(f"{len(broken)} of {total} parts of {experiment.name} failed ({last}), see {reasons}")
+    tracebacks = folder / "errors.txt"
+    tracebacks.unlink(missing_ok=True)
+    if failed:
+        tracebacks.write_text("\n".join(failed), encoding="utf-8")
+        last = failed[0].rstrip().splitlines()[-1]
+        raise TaskError(f"{len(failed)} of {total} parts of {experiment.name} failed ({last}), see {tracebacks}")
 
 
-def _carry_out(experiment: Experiment, task: Task, path: Path) -> str | None:
-    """Run one task and keep its records, in the process that ran it: a killed run loses only what is in hand.
-
-    Where it breaks, the reason is given back.
-    """
+def _run_task(experiment: Experiment, task: Task, path: Path) -> str | None:
+    """Run one task and write its records; returns the traceback of a failure."""
     start = time.perf_counter()
-    # One core for each process: threads of two BLAS libraries on the same cores wait for one another.
-    with threadpool_limits(1), warnings.catch_warnings(record=True) as said:
+    # One core for each process: threads of two BLAS libraries on the same cores slow each other down.
+    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             records = [plain(row) for row in experiment.run(**task)]
@@ -194,46 +182,39 @@ def _carry_out(experiment: Experiment, task: Task, path: Path) -> str | None:
         "task": task,
         "version": version("gpclass"),
         "seconds": time.perf_counter() - start,
-        "maker": _maker(),
-        "warnings": Counter(warning.category.__name__ for warning in said),
+        "maker": _environment(),
+        "warnings": Counter(warning.category.__name__ for warning in caught),
         "records": records,
     }
     _write(path, outcome)
     return None
 
 
-def _maker() -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """The machine and the versions of this process."""
     machine = {"processor": _processor(), "cores": str(os.cpu_count()), "system": platform.platform()}
     versions = {name: version(name) for name in PACKAGES}
-    return {**machine, "python": platform.python_version(), **versions, "code": _code()}
+    return {**machine, "python": platform.python_version(), **versions, "code": _source_hash()}
 
 
 @cache
-def _code() -> str:
-    """A mark of the package's sources, which change more often than its version."""
+def _source_hash() -> str:
+    """A hash of the package's sources, which change more often than its version."""
     package = Path(__file__).parents[1]
-    mark = blake2b(digest_size=6)
+    digest = blake2b(digest_size=6)
     for path in sorted(package.rglob("*.py")):
-        mark.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
-    return mark.hexdigest()
+        digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _stored(path: Path, task: Task) -> dict[str, Any] | None:
-    """The outcome of a task, or None where there is none that fits."""
+    """The stored outcome of a task, or None without a valid one."""
     try:
         outcome = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    whole = isinstance(outcome, dict) and outcome.keys() >= _OUTCOME
-    return outcome if whole and outcome["task"] == plain(task) and outcome["version"] == version("gpclass") else None
-
-
-def _read_back(path: Path, task: Task) -> dict[str, Any]:
-    outcome = _stored(path, task)
-    if outcome is None:
-        raise TaskError(f"expected the result of a task in {path}, which is gone or damaged; run it again")
-    return outcome
+    valid = isinstance(outcome, dict) and outcome.keys() >= _OUTCOME
+    return outcome if valid and outcome["task"] == plain(task) and outcome["version"] == version("gpclass") else None
 
 
 def _slug(task: Task) -> str:
@@ -264,9 +245,9 @@ def _draw(experiment: Experiment, records: Records, folder: Path) -> list[str]:
         figures = experiment.draw(records)
         for name, figure in figures.items():
             for ending in ("png", "svg"):
-                drawn = BytesIO()
-                figure.savefig(drawn, format=ending)
-                write_whole(folder / f"{name}.{ending}", drawn.getvalue())
+                content = BytesIO()
+                figure.savefig(content, format=ending)
+                write_whole(folder / f"{name}.{ending}", content.getvalue())
     return list(figures)
 
 

@@ -1,15 +1,14 @@
-"""Regression on noisy values of sin(x) / x, for CC05 figure 1 and for the slides of G06."""
+"""Regression on noisy values of sin(x) / x, shared by CC05 figure 1 and G06."""
 
-from __future__ import annotations
-
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..inference import Exact
-from ..inference.posteriors import make_posterior
+from ..inference import DensePrior, Exact
 from ..kernels import Kernel
 from ..likelihoods import Gaussian
+from .base import Row
+from .figures import COLOURS
 
 #: Printed in G06; CC05 print neither.
 NOISE_VARIANCE, N_ROWS = 0.1, 100
@@ -36,22 +35,34 @@ class Regression(NamedTuple):
         return root_mean_square(self.mean - TRUTH)
 
 
-def noisy_sinc(seed: int, n_rows: int = N_ROWS) -> tuple[np.ndarray, np.ndarray]:
-    """Places x, uniform in ``RANGE``, and observations t."""
+def noisy_sinc(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs x, uniform in ``RANGE``, and observations t."""
     rng = np.random.default_rng(seed)
-    x = rng.uniform(*RANGE, n_rows)
-    return x, np.sinc(x / np.pi) + np.sqrt(NOISE_VARIANCE) * rng.standard_normal(n_rows)
+    x = rng.uniform(*RANGE, N_ROWS)
+    return x, np.sinc(x / np.pi) + np.sqrt(NOISE_VARIANCE) * rng.standard_normal(N_ROWS)
 
 
 def regress(x: np.ndarray, t: np.ndarray, kernel: Kernel) -> Regression:
     """Exact inference with the true noise; neither x nor t is scaled."""
     X = x[:, None]
-    fit = Exact()(kernel(X), t, Gaussian(NOISE_VARIANCE))
-    posterior = make_posterior(kernel, X, fit.weights)
-    on_line = posterior.latent(LINE[:, None])
-    fitted = posterior.latent(X).mean[:, 0]
+    fit = Exact()(DensePrior.at(kernel, X), t, Gaussian(NOISE_VARIANCE))
+    on_line, fitted = fit.posterior.latent(LINE[:, None]), fit.posterior.latent(X).mean[:, 0]
     return Regression(on_line.mean[:, 0], np.sqrt(on_line.cov[:, 0]), fitted, fit.log_evidence)
 
 
 def root_mean_square(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(values**2)))
+
+
+def plot_data(ax: Any, row: Row) -> None:
+    """Observations and the true function."""
+    ax.plot(row["x"], row["t"], ".", color=COLOURS[6], markersize=4, label="rows")
+    ax.plot(LINE, TRUTH, "--", color="black", linewidth=1.0, label="sin(x) / x")
+    ax.set_xlabel("x")
+
+
+def plot_posterior(ax: Any, row: Row, label: str) -> None:
+    """Posterior mean and two standard deviations."""
+    mean, sd = np.array(row["mean"]), np.array(row["sd"])
+    ax.plot(LINE, mean, color=COLOURS[0], label=label)
+    ax.fill_between(LINE, mean - 2.0 * sd, mean + 2.0 * sd, color=COLOURS[0], alpha=0.25, label="2 sd")

@@ -1,22 +1,19 @@
-"""Pictures in scikit-learn's manner: ``Display.from_estimator(...)`` computes and draws, ``.plot(ax=)`` draws again.
+"""Displays like those of scikit-learn: ``Display.from_estimator(...)`` computes and draws, ``.plot(ax=)`` draws again.
 
-What is drawn stays on the display, and ``ax_`` and ``figure_`` say where. ``features=`` and ``feature=`` are places or
-names of columns. Nothing here needs matplotlib before something is drawn.
+The data are attributes of the display, with ``ax_`` and ``figure_``. ``features=`` and ``feature=`` are indices or
+names of columns. matplotlib is imported when something is drawn.
 """
 
 from ._canvas import COLOURS, INK
-from .active_set import ActiveSetDisplay
-from .latent import LatentDisplay
+from .active_set import ActiveSetDisplay, VirtualVectorDisplay
+from .latent import LatentDisplay, UpdateDisplay
 from .null_category import NullCategoryDisplay
 from .ordinal import OrdinalThresholdDisplay
 from .probability_map import ProbabilityMapDisplay
-from .relevance import RelevanceDisplay, RelevancePosteriorDisplay, log_relevance
+from .relevance import RelevanceDisplay, RelevancePosteriorDisplay, ViewWeightsDisplay, log_relevance
 from .reliability import ReliabilityDisplay
 from .tasks import TaskDisplay
 from .traces import BoundDisplay, EvidenceDisplay
-from .update import UpdateDisplay
-from .view_weights import ViewWeightsDisplay
-from .virtual_vectors import VirtualVectorDisplay
 
 __all__ = [
     "COLOURS",

@@ -1,19 +1,17 @@
-"""How much each input matters, and how well that is known."""
+"""Relevance of inputs and weights of views, with their uncertainty."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ._canvas import COLOURS, INK, axes_or_new
+from ._canvas import COLOURS, INK, Display
 from ._inputs import require
 
 
-class RelevanceDisplay:
+class RelevanceDisplay(Display):
     """Relevance of each input, largest on top, on a logarithmic scale.
 
-    Thin lines reach one standard deviation ``sd`` of the log relevance either way, where it is known.
+    Thin lines are one standard deviation ``sd`` of the log relevance to each side, where it is known.
     """
 
     def __init__(self, relevance: np.ndarray, names: list[str], sd: np.ndarray | None = None) -> None:
@@ -21,11 +19,9 @@ class RelevanceDisplay:
         self.sd = np.full(len(self.relevance), np.nan) if sd is None else np.asarray(sd)
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, feature_names: Any = None, max_inputs: int = 20, ax: Any = None
-    ) -> RelevanceDisplay:
-        """The most relevant inputs of a fitted estimator; with a PerClass kernel, the mean over classes, whose spread
-        is not known."""
+    def from_estimator(cls, estimator: Any, *, feature_names: Any = None, max_inputs: int = 20, ax: Any = None) -> Self:
+        """The most relevant inputs of a fitted estimator; with a PerClass kernel the mean over classes, without
+        standard deviations."""
         require(estimator, "a model with relevances", "relevance_")
         relevance = np.atleast_2d(estimator.relevance_)
         one = len(relevance) == 1 and hasattr(estimator, "hyper_")
@@ -37,33 +33,30 @@ class RelevanceDisplay:
         top = np.argsort(relevance)[::-1][:max_inputs]
         return cls(relevance[top], [names[j] for j in top], sd[top]).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> RelevanceDisplay:
-        ax = axes_or_new(ax)
-        places = np.arange(len(self.names))[::-1]
+    def _draw(self, ax: Any) -> None:
+        positions = np.arange(len(self.names))[::-1]
         known = np.isfinite(self.sd) & (self.relevance > 0)
         middle, spread = self.relevance[known], np.exp(self.sd[known])
         least = np.min([0.5 * self.relevance[self.relevance > 0].min(), *(0.8 * middle / spread)])
         floor = max(self.relevance.max() * 1e-8, least)
         stem = {"color": COLOURS[0], "alpha": 0.45} if np.any(known) else {"color": COLOURS[0]}
-        ax.hlines(places, floor, np.maximum(self.relevance, floor), linewidth=2, **stem)
-        ax.plot(np.maximum(self.relevance, floor), places, "o", color=COLOURS[0])
+        ax.hlines(positions, floor, np.maximum(self.relevance, floor), linewidth=2, **stem)
+        ax.plot(np.maximum(self.relevance, floor), positions, "o", color=COLOURS[0])
         if np.any(known):
             ends = np.maximum(middle / spread, floor), middle * spread
-            ax.hlines(places[known], *ends, color=INK, linewidth=1.1, zorder=3)
+            ax.hlines(positions[known], *ends, color=INK, linewidth=1.1, zorder=3)
             for end in ends:
-                ax.plot(end, places[known], "|", color=INK, markersize=7, zorder=3)
-        ax.set_yticks(places, self.names)
+                ax.plot(end, positions[known], "|", color=INK, markersize=7, zorder=3)
+        ax.set_yticks(positions, self.names)
         ax.set(xscale="log", xlabel="relevance (inverse squared length-scale)" + (" ± 1 sd" if np.any(known) else ""))
         ax.grid(axis="x", alpha=0.25)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
-class RelevancePosteriorDisplay:
-    """What is known of each input's relevance w (WB98, figure 2): log w with one standard deviation either way.
+class RelevancePosteriorDisplay(Display):
+    """Log relevance log w of each input with one standard deviation to each side (WB98, figure 2).
 
-    From samples of the parameters these are posterior means and deviations, from one optimum its value and Laplace's
-    standard error. ``optimum`` (squares) stands beside them where it is given.
+    Posterior mean and standard deviation of samples, or an optimum and Laplace's standard error. ``optimum`` (squares)
+    is another estimate.
     """
 
     def __init__(
@@ -72,10 +65,8 @@ class RelevancePosteriorDisplay:
         self.mean, self.sd, self.names, self.optimum, self.label = mean, sd, names, optimum, label
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, optimum: Any = None, feature_names: Any = None, ax: Any = None
-    ) -> RelevancePosteriorDisplay:
-        """Of a fitted estimator; ``optimum`` is another one, fitted to the same inputs, whose relevances to compare.
+    def from_estimator(cls, estimator: Any, *, optimum: Any = None, feature_names: Any = None, ax: Any = None) -> Self:
+        """From a fitted estimator; ``optimum`` is another one, fitted to the same inputs, to compare with.
 
         With a PerClass kernel log w is averaged over the classes.
         """
@@ -88,19 +79,49 @@ class RelevancePosteriorDisplay:
         label = "posterior mean" if estimator.hyper_.samples is not None else "optimum"
         return cls(mean, sd, names, other, label).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> RelevancePosteriorDisplay:
-        ax = axes_or_new(ax)
-        places = np.arange(len(self.names))
-        ax.errorbar(places, self.mean, self.sd, fmt="o", color=COLOURS[0], capsize=4, label=f"{self.label} ± 1 sd")
+    def _draw(self, ax: Any) -> None:
+        positions = np.arange(len(self.names))
+        ax.errorbar(positions, self.mean, self.sd, fmt="o", color=COLOURS[0], capsize=4, label=f"{self.label} ± 1 sd")
         if self.optimum is not None:
-            ax.plot(places, self.optimum, "s", markerfacecolor="none", color=COLOURS[1], label="optimum")
+            ax.plot(positions, self.optimum, "s", markerfacecolor="none", color=COLOURS[1], label="optimum")
         long = max(map(len, self.names)) >= 8
-        ax.set_xticks(places, self.names, rotation=30 if long else 0, ha="right" if long else "center")
+        ax.set_xticks(positions, self.names, rotation=30 if long else 0, ha="right" if long else "center")
         ax.set(ylabel="log relevance, log w")
         ax.legend(fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
         ax.grid(axis="y", alpha=0.25)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+
+
+class ViewWeightsDisplay(Display):
+    """Share of each view in the latent variance, with two standard deviations; one colour for each model."""
+
+    def __init__(self, weights: dict[str, Any]) -> None:
+        self.weights = weights
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+        """From a model with a ``WeightedSum`` kernel."""
+        return cls.from_estimators({type(estimator).__name__: estimator}, ax=ax)
+
+    @classmethod
+    def from_estimators(cls, estimators: dict[str, Any], *, ax: Any = None) -> Self:
+        """From several models with the same views, by name."""
+        weights = {name: estimator.view_weights_ for name, estimator in estimators.items()}
+        if len({found.names for found in weights.values()}) != 1:
+            raise ValueError(f"expected models with the same views, got {[w.names for w in weights.values()]}")
+        return cls(weights).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        views = next(iter(self.weights.values())).names
+        positions = np.arange(len(views))[::-1]
+        height = 0.8 / len(self.weights)
+        for i, (name, found) in enumerate(self.weights.items()):
+            error = {"xerr": 2.0 * np.nan_to_num(found.sd), "ecolor": INK, "error_kw": {"linewidth": 0.9}}
+            offset, colour = 0.4 - (i + 0.5) * height, COLOURS[i % len(COLOURS)]
+            ax.barh(positions + offset, found.mean, height, color=colour, label=name, **error)
+        ax.set(yticks=positions, yticklabels=views, xlabel="share of the latent variance", xlim=(0.0, None))
+        if len(self.weights) > 1:
+            ax.legend(fontsize="small")
+        ax.grid(axis="x", alpha=0.25)
 
 
 def _names(estimator: Any, given: Any, n: int) -> list[str]:
@@ -120,7 +141,7 @@ def log_relevance(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
     learned = estimator.hyper_
 
     def at(theta: np.ndarray) -> np.ndarray:
-        kernel = estimator._model.at(theta)[0]
+        kernel = estimator._objective.at(theta)[0]
         with np.errstate(divide="ignore"):
             values = np.log(np.atleast_2d(kernel.relevance(estimator.n_features_in_))).mean(axis=0)
         return np.where(np.isfinite(values), values, np.nan)
@@ -133,12 +154,12 @@ def log_relevance(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
     mean = at(learned.theta)
     if learned.covariance is None:
         return mean, np.full_like(mean, np.nan)
-    highest = estimator._model.theta_bounds[:, 1]
+    highest = estimator._objective.theta_bounds[:, 1]
     steps = np.where(learned.theta + 1e-4 <= highest, 1e-4, -1e-4)
     by_theta = np.array([(at(learned.theta + e) - mean) / e.sum() for e in np.diag(steps)])
     # Parameters without a standard error matter only to the inputs that depend on them.
-    moved = np.abs(by_theta) > 1e-9
+    depends = np.abs(by_theta) > 1e-9
     known = np.where(np.isfinite(learned.covariance), learned.covariance, 0.0)
     variance = np.einsum("pj,pq,qj->j", by_theta, known, by_theta)
-    unknown = np.any(moved & ~np.isfinite(np.diag(learned.covariance))[:, None], axis=0)
+    unknown = np.any(depends & ~np.isfinite(np.diag(learned.covariance))[:, None], axis=0)
     return mean, np.where(unknown, np.nan, np.sqrt(np.maximum(variance, 0.0)))

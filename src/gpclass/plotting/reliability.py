@@ -1,22 +1,20 @@
-"""Whether confidence is deserved."""
-
-from __future__ import annotations
+"""Reliability diagrams."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
 
 from ..evaluation.metrics import ReliabilityCurve, reliability_curve
-from ._canvas import COLOURS, INK, axes_or_new, shortened
+from ._canvas import COLOURS, INK, Display, shortened
 from ._inputs import require
 
 
-class ReliabilityDisplay:
-    """How often predictions of a given confidence are right; on the diagonal confidence is deserved.
+class ReliabilityDisplay(Display):
+    """Accuracy of predictions by their confidence; calibrated predictions lie on the diagonal.
 
-    Bars are Wilson's 95 % intervals for the shares, ``intervals`` by name: low and high ends (2, n_bins).
+    Bars are Wilson's 95 % intervals of the accuracy, ``intervals`` by name: low and high ends (2, n_bins).
     """
 
     def __init__(self, curves: dict[str, ReliabilityCurve]) -> None:
@@ -24,12 +22,10 @@ class ReliabilityDisplay:
         self.intervals = {name: wilson_interval(curve.accuracy, curve.rows) for name, curve in curves.items()}
 
     @classmethod
-    def from_predictions(
-        cls, y_true: Any, probas: Any, classes: Any, *, n_bins: int = 10, ax: Any = None
-    ) -> ReliabilityDisplay:
-        """One curve for each named array of probabilities in a dictionary, all for the same rows; or for one array.
+    def from_predictions(cls, y_true: Any, probas: Any, classes: Any, *, n_bins: int = 10, ax: Any = None) -> Self:
+        """One curve for each array of probabilities in a dictionary, all for the same rows; or for one array.
 
-        Arrays have a column for each of ``classes``; of two classes, the probabilities (n,) of the second will do.
+        Arrays have a column for each of ``classes``, or for two classes the probabilities (n,) of the second.
         """
         named = probas if isinstance(probas, Mapping) else {"predictions": probas}
         if not named:
@@ -38,18 +34,16 @@ class ReliabilityDisplay:
             raise ValueError(f"expected n_bins, a whole number of at least 1, got {n_bins!r}")
         y_true = np.ravel(np.asarray(y_true))
         checked = {str(name): _checked(proba, len(y_true), len(classes)) for name, proba in named.items()}
-        return cls({name: reliability_curve(y_true, proba, classes, n_bins) for name, proba in checked.items()}).plot(
-            ax
-        )
+        curves = {name: reliability_curve(y_true, proba, classes, n_bins) for name, proba in checked.items()}
+        return cls(curves).plot(ax)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None) -> ReliabilityDisplay:
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None) -> Self:
         require(estimator, "a classifier with predict_proba", "predict_proba", "classes_")
         name = type(estimator).__name__
         return cls.from_predictions(y, {name: estimator.predict_proba(X)}, estimator.classes_, n_bins=n_bins, ax=ax)
 
-    def plot(self, ax: Any = None) -> ReliabilityDisplay:
-        ax = axes_or_new(ax)
+    def _draw(self, ax: Any) -> None:
         ax.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":")
         for i, (name, curve) in enumerate(self.curves.items()):
             colour = COLOURS[i % len(COLOURS)]
@@ -57,21 +51,14 @@ class ReliabilityDisplay:
             sizes = 12 + 120 * np.sqrt(curve.rows / curve.rows.sum())
             ax.scatter(curve.confidence, curve.accuracy, s=sizes, color=colour, alpha=0.7)
             ax.vlines(curve.confidence, *self.intervals[name], color=colour, linewidth=1.2, alpha=0.8)
-        ax.set(
-            xlim=(0, 1.02),
-            ylim=(0, 1.02),
-            xlabel="confidence in the predicted label",
-            ylabel="share that is right, with 95 % interval",
-        )
-        ax.set_aspect("equal")
+        ax.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="confidence in the predicted label", aspect="equal")
+        ax.set_ylabel("accuracy, with 95 % interval")
         ax.legend(loc="best", fontsize="small")
         ax.grid(alpha=0.25)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def wilson_interval(share: np.ndarray, rows: np.ndarray, level: float = 0.95) -> np.ndarray:
-    """Ends (2, m) of the shares that would leave what was seen, in so many rows, within so many standard deviations."""
+    """Wilson score interval (2, m) of shares that were observed in so many rows."""
     z2 = float(ndtri(0.5 + 0.5 * level)) ** 2
     middle = (share + 0.5 * z2 / rows) / (1.0 + z2 / rows)
     reach = np.sqrt(z2 * (share * (1.0 - share) + 0.25 * z2 / rows) / rows) / (1.0 + z2 / rows)
@@ -83,7 +70,6 @@ def _checked(proba: Any, n_rows: int, n_classes: int) -> np.ndarray:
     if proba.ndim == 1 and n_classes == 2:
         proba = np.column_stack([1.0 - proba, proba])
     if proba.shape != (n_rows, n_classes):
-        raise ValueError(
-            f"expected probabilities of shape ({n_rows}, {n_classes}), labels by classes, got {proba.shape}"
-        )
+        shape = (n_rows, n_classes)
+        raise ValueError(f"expected probabilities of shape {shape}, labels by classes, got {proba.shape}")
     return proba

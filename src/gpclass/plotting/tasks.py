@@ -1,20 +1,19 @@
-"""Related tasks side by side."""
+"""Related tasks of a multi-task model."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from ._canvas import COLOURS, INK, new_figure, shortened
-from ._inputs import Inputs, require
+from ._inputs import PlotInputs, require
 
 
 class TaskDisplay:
-    """Tasks side by side along one input, the rows that are kept circled (LPJ05 figure 7).
+    """Tasks in panels along one input, active rows circled (LPJ05 figure 7).
 
-    ``panels`` has for every task its name, inputs, targets, which of its rows are kept, and the curve: inputs, means
-    and, for numbers, standard deviations; for labels the curve is the probability of the last class.
+    ``panels`` has for every task its name, inputs, targets, a mask of its active rows, and the curve: inputs, means and
+    standard deviations for regression, or the probability of the last class for classification.
     """
 
     def __init__(self, panels: list[dict[str, Any]], xlabel: str, ylabel: str) -> None:
@@ -23,12 +22,12 @@ class TaskDisplay:
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, task: Any = None, *, feature: Any = 0, axes: Any = None
-    ) -> TaskDisplay:
-        """Of a ``MultiTaskIVM`` and what it was fitted to; other inputs are held at their medians or most frequent
+    ) -> Self:
+        """From a multi-task estimator and its training data; other inputs are held at their medians or most frequent
         categories."""
-        require(estimator, "a MultiTaskIVM", "tasks_")
-        inputs, y = Inputs(X), np.ravel(y)
-        place = inputs.place(feature)
+        require(estimator, "a multi-task estimator", "tasks_")
+        inputs, y = PlotInputs(X), np.ravel(y)
+        index = inputs.index(feature)
         if task is None and len(estimator.tasks_) > 1:
             raise ValueError(f"expected task=, the task of each row, one of {estimator.tasks_.tolist()}; got none")
         task = np.repeat(estimator.tasks_, len(inputs)) if task is None else np.ravel(task)
@@ -37,25 +36,25 @@ class TaskDisplay:
                 raise ValueError(f"expected {name} of {len(inputs)} rows, as X has, got {len(given)}")
         kept = np.zeros(len(inputs), bool)
         kept[estimator.active_] = True
-        numbers = estimator.problem_ == "regression"
+        regression = is_regressor(estimator)
         panels = []
         for name in estimator.tasks_:
-            own = task == name
-            along, rows = inputs.line(place, 200, among=own)
-            if numbers:
-                mean, sd = estimator.predict(rows, task=name, return_std=True)
-                target = y[own].astype(float)
+            member = task == name
+            along, points = inputs.line(index, 200, among=member)
+            if regression:
+                mean, sd = estimator.predict(points, task=name, return_std=True)
+                target = y[member].astype(float)
             else:
-                mean, sd = estimator.predict_proba(rows, task=name)[:, -1], None
-                target = (y[own] == estimator.classes_[-1]).astype(float)
-            x = inputs.numbers[own, place]
-            panels.append({"name": name, "x": x, "y": target, "kept": kept[own], "curve": (along, mean, sd)})
+                mean, sd = estimator.predict_proba(points, task=name)[:, -1], None
+                target = (y[member] == estimator.classes_[-1]).astype(float)
+            x = inputs.values[member, index]
+            panels.append({"name": name, "x": x, "y": target, "kept": kept[member], "curve": (along, mean, sd)})
         names = getattr(estimator, "feature_names_in_", None)
-        xlabel = inputs.name(place) if names is None else str(names[place])
-        ylabel = "y" if numbers else f"probability of {shortened(estimator.classes_[-1])}"
+        xlabel = inputs.name(index) if names is None else str(names[index])
+        ylabel = "y" if regression else f"probability of {shortened(estimator.classes_[-1])}"
         return cls(panels, xlabel, ylabel).plot(axes=axes)
 
-    def plot(self, axes: Any = None) -> TaskDisplay:
+    def plot(self, axes: Any = None) -> Self:
         if axes is None:
             figure = new_figure((3.4 * len(self.panels), 3.0))
             axes = figure.subplots(1, len(self.panels), sharex=True, sharey=True, squeeze=False)[0]

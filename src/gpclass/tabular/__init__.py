@@ -1,45 +1,30 @@
-"""Models of tables: from a file to a fitted, scored, explained and saved model. What the command line is made of."""
+"""Models of tables: from a file to a fitted, scored, explained and saved model; the basis of the command line."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .columns import Column, Schema
-    from .comparing import compare_on_table
-    from .explaining import explain
+    from .comparison import compare_on_table
+    from .explanation import explain
     from .model import TableModel
-    from .reading import Table, TableError, from_frame, read_table
+    from .tables import Table, TableError, from_frame, read_table
 
-#: Where each name lives. A wrong name of a column should not wait for everything that a fit needs.
-_HOMES = {
-    "Column": "columns",
-    "Schema": "columns",
-    "Table": "reading",
-    "TableError": "reading",
-    "TableModel": "model",
-    "compare_on_table": "comparing",
-    "explain": "explaining",
-    "from_frame": "reading",
-    "read_table": "reading",
+#: Modules are imported on first use, so that errors about a file do not wait for the imports of a fit.
+_MODULES = {
+    **dict.fromkeys(["Column", "Schema"], "columns"),
+    **dict.fromkeys(["Table", "TableError", "from_frame", "read_table"], "tables"),
+    **{"TableModel": "model", "compare_on_table": "comparison", "explain": "explanation"},
 }
 
-__all__ = [
-    "Column",
-    "Schema",
-    "Table",
-    "TableError",
-    "TableModel",
-    "compare_on_table",
-    "explain",
-    "from_frame",
-    "read_table",
-]
+__all__ = ["Column", "Schema", "Table", "TableError", "TableModel", "compare_on_table", "explain"]
+__all__ += ["from_frame", "read_table"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    found = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     globals()[name] = found
     return found
 

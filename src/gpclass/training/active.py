@@ -1,136 +1,275 @@
-"""Estimators that keep a few informative rows: learn theta, choose the rows, and say what cannot be before any work."""
+"""Training of models that keep an active set of rows: one machine, tasks that share a kernel, one versus rest."""
 
-from __future__ import annotations
-
-import warnings
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from ..estimators._base import available_memory, choose
-from ..hyper.held_out import HeldOut
-from ..hyper.sampler import Sampler
-from ..inference import IVM
+from ..hyper import Objective
 from ..inference.active.active_set import ActiveSites
-from ..inference.base import Fit
-from ..inference.posteriors import GaussianPosterior
+from ..inference.active.ivm import IVM
+from ..inference.active.tasks import Selection, select_across
+from ..inference.base import Fit, Latent
+from ..inference.posteriors import SeparatePosterior
+from ..inference.prior import ActivePrior
+from ..inference.problem import Problem, TaskProblem
 from ..likelihoods import Likelihood
-from .learning import HYPER_OF_MANY, for_many_rows
+from ..numerics import linalg
+from .learning import LearnedTheta, convergence_messages, learn
+from .loo import loo_calibration
+from .memory import check_active_memory
+from .monitor import SILENT, Monitor
+from .trained import LabelWeights, Settings, Trained, WeightedFit, summary
 
-#: The model is made again with rows that were set aside where their share is larger than this.
-_WORTH_IT = 0.02
+#: Rows that were held out for calibration may become active afterwards, where their share is larger than this.
+_WORTHWHILE = 0.02
 
 
-def fit_ivm(
-    estimator: Any,
-    X: np.ndarray,
-    y: np.ndarray,
-    likelihood: Likelihood,
-    ivm: IVM,
-    n_latent: int,
-    start: ActiveSites | None = None,
-    judges: np.ndarray | None = None,
-) -> tuple[Fit, bool]:
-    """Learn theta (unless ``start`` says that has been done), choose the active rows, and keep posterior and results;
-    the fit, and whether Ctrl-C cut it short.
+def train_active(
+    problem: Problem,
+    settings: Settings,
+    rng: np.random.Generator,
+    monitor: Monitor = SILENT,
+    labels: LabelWeights | None = None,
+    *,
+    held_out: np.ndarray | None = None,
+    known: Trained | None = None,
+    random_ties: bool = False,
+    other_starts: tuple[Problem, ...] = (),
+) -> Trained:
+    """Learn theta, select the active rows, and calibrate by ``labels`` where they are given.
 
-    ``judges`` (n,) are rows set aside: the fit's ``loo`` has beliefs about them by a model that has not heard their
-    labels. Only then, unless their share is too small to matter, the rest of the active rows is chosen from all."""
-    warn_if_too_many(ivm, len(y))
-    hyper = one_theta(estimator, len(y), likelihood)
-    rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31 - 1))
-    if start is None:
-        model = estimator._model_of(X, y, likelihood, ivm, n_latent)
-        selector = ivm.selector(model.kernel, likelihood, n_latent)  # whatever cannot be is said before any work
-        check_room([len(y)], ivm, ivm.n_groups(model.kernel, n_latent, selector))
-        model = estimator._learn_theta(model, hyper, ivm, rng)
-        rows = model.X
-    else:
-        rows = estimator._scaled(X)
-    selection_rng = None if estimator.random_state is None else rng
+    ``known`` is an earlier result for the same problem: its theta is kept, and selection goes on from its active rows.
+    ``held_out`` (n,) rows are predicted by a model that has not used their labels. Only then, unless their share is too
+    small to matter, the rest of the active rows is selected from all. ``random_ties`` breaks ties by ``rng`` instead of
+    in favour of the first row.
+    """
+    ivm = _ivm(settings)
+    messages = _if_too_many(ivm, problem.n_rows)
+    learned = _learned(problem, settings, rng, monitor, known, other_starts, [problem.n_rows])
+    objective, hyper = learned.objective, learned.hyper
+    kernel, likelihood = objective.at(hyper.theta)
+    X, y, n_latent = objective.problem.X, problem.y, problem.n_latent
+    tie_rng = rng if random_ties else None
 
-    def choose_rows(
-        n_active: int, start: ActiveSites | None, excluded: np.ndarray | None
-    ) -> tuple[ActiveSites, Fit, bool]:
-        few = replace(ivm, n_active=n_active)
-        kernel, likelihood = estimator.kernel_, estimator.likelihood_
-        active, interrupted = few.select(kernel, rows, y, likelihood, n_latent, selection_rng, start, excluded)
-        sites = active.sites()
+    def fit(n_active: int, start: ActiveSites | None, excluded: np.ndarray | None) -> Fit:
+        prior = ActivePrior(kernel, X, n_latent, excluded)
+        return replace(ivm, n_active=n_active)(prior, y, likelihood, start, monitor=monitor, rng=tie_rng)
+
+    S = ivm.size(problem.n_rows)
+    held_out = np.zeros(problem.n_rows, bool) if held_out is None else held_out
+    late = round(S * float(np.mean(held_out)))
+    early = S if late < _WORTHWHILE * S else S - late
+    before, after = _split(None if known is None else known.sites, held_out, early, S)
+    early = min(max(early, 0 if before is None else len(before.rows)), S - (0 if after is None else len(after.rows)))
+    found = fit(early, before, held_out)
+    if early < S and len(found.state.rows) == early and not found.info.interrupted:
+        first = found
         try:
-            fit = few.finish(active, y, likelihood)
-        except KeyboardInterrupt:
+            found = fit(S, first.state if after is None else _joined(first.state, after), None)
+        except KeyboardInterrupt:  # before any row was selected: what there was is complete
+            found = first._replace(info=first.info._replace(interrupted=True))
+        info = found.info._replace(stopped=first.info.stopped or found.info.stopped)
+        found = found._replace(loo=first.loo, info=info)
+    messages += learned.messages
+    messages += convergence_messages(hyper, objective.problem, ivm, found.info, settings.default_kernel)
+    trained = Trained(
+        objective,
+        kernel,
+        likelihood,
+        found.posterior,
+        hyper,
+        loo=found.loo,
+        sites=found.state,
+        interrupted=found.info.interrupted,
+        messages=messages,
+        **summary([found]),
+    )
+    return trained if labels is None else _calibrated(trained, labels, settings)
+
+
+@dataclass(frozen=True)
+class TrainedTasks(Trained):
+    """Tasks that share theta; ``posterior`` is a tuple with one for each. ``active`` are rows of the problem in the
+    order of their selection, ``order`` their tasks."""
+
+    active: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
+    order: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
+
+
+def train_tasks(
+    problem: TaskProblem,
+    settings: Settings,
+    rng: np.random.Generator,
+    monitor: Monitor = SILENT,
+    labels: LabelWeights | None = None,
+    *,
+    known: Trained | None = None,
+    random_ties: bool = False,
+) -> TrainedTasks:
+    """As ``train_active`` for several tasks: the active rows are selected across tasks (LPJ05 algorithm 3)."""
+    ivm = _ivm(settings)
+    messages = _if_too_many(ivm, problem.n_rows)
+    learned = _learned(problem, settings, rng, monitor, known, (), [len(own) for own in problem.groups])
+    objective, hyper = learned.objective, learned.hyper
+    kernel, likelihood = objective.at(hyper.theta)
+    parts = objective.problem.parts
+    tasks = [(part.X, part.y) for part in parts]
+    found = select_across(ivm, kernel, tasks, likelihood, problem.n_latent, rng if random_ties else None, monitor)
+    fits, interrupted = _refined_tasks(found, ivm, tasks, likelihood, problem.n_rows)
+    fits = [fit._replace(info=fit.info._replace(stopped=found.stopped)) for fit in fits]
+    mean, variance = np.empty((2, problem.n_rows, problem.n_latent))
+    for own, fit in zip(problem.groups, fits, strict=True):
+        assert fit.loo is not None
+        mean[own], variance[own] = fit.loo
+    places = [iter(own[active.rows]) for own, active in zip(problem.groups, found.active, strict=True)]
+    unsettled = next((fit for fit in fits if not fit.info.converged), fits[0])
+    messages += learned.messages
+    messages += convergence_messages(hyper, objective.problem, ivm, unsettled.info, settings.default_kernel)
+    trained = TrainedTasks(
+        objective,
+        kernel,
+        likelihood,
+        tuple(fit.posterior for fit in fits),
+        hyper,
+        loo=Latent(mean, variance),
+        interrupted=interrupted,
+        messages=messages,
+        active=np.array([next(places[m]) for m in found.order]),
+        order=np.array(found.order),
+        **{**summary(fits), "info": tuple(fit.info for fit in fits)},
+    )
+    return trained if labels is None else _calibrated(trained, labels, settings)
+
+
+def _refined_tasks(
+    found: Selection, ivm: IVM, tasks: list[Any], likelihood: Likelihood, n_rows: int
+) -> tuple[list[Fit], bool]:
+    """The fits of all tasks, refined side by side; after an interrupt the rows selected stay, with their sites."""
+    sites = [active.sites() for active in found.active]
+
+    def finish(ivm: IVM) -> list[Fit]:
+        return linalg.for_each_class(lambda m: ivm.finish(found.active[m], tasks[m][1], likelihood), len(tasks), n_rows)
+
+    try:
+        return finish(ivm), found.interrupted
+    except KeyboardInterrupt:
+        for active, before in zip(found.active, sites, strict=True):
             active.clear()
-            active.include_all(*sites)
-            fit, interrupted = replace(few, refine=False).finish(active, y, likelihood), True
-        return active.sites(), fit, interrupted
-
-    S = ivm.size(len(y))
-    aside = np.zeros(len(y), bool) if judges is None else judges
-    late = round(S * float(np.mean(aside)))
-    early = S if late < _WORTH_IT * S else S - late
-    known, met = _split(start, aside, early, S)
-    early = min(max(early, 0 if known is None else len(known.rows)), S - (0 if met is None else len(met.rows)))
-    sites, fit, interrupted = choose_rows(early, known, aside)
-    if early < S and len(sites.rows) == early and not interrupted:
-        beliefs = fit.loo
-        try:
-            sites, fit, interrupted = choose_rows(S, sites if met is None else _joined(sites, met), None)
-        except KeyboardInterrupt:  # before any row was chosen: what there was is whole
-            interrupted = True
-        fit = fit._replace(loo=beliefs)
-    estimator._warn_about(ivm, fit)
-    estimator._basis = None
-    estimator.n_samples_seen_ = len(y)
-    estimator.info_, estimator.n_iter_ = fit.info, fit.info.n_iter
-    estimator.log_evidence_, estimator.objective_ = fit.log_evidence, fit.objective
-    estimator.sites_ = sites
-    estimator.posterior_ = GaussianPosterior(estimator.kernel_, rows[sites.rows], fit.weights)
-    return fit, interrupted
+            active.include_all(*before)
+        return finish(replace(ivm, refine=False)), True
 
 
-def warn_if_too_many(ivm: IVM, n_rows: int) -> None:
-    """Say so where more active rows are wanted than there are rows; called by what a ``fit`` calls."""
-    if ivm.n_active is not None and ivm.n_active > n_rows:
-        warnings.warn(f"n_active is {ivm.n_active}, but there are {n_rows} rows: all of them are used", stacklevel=5)
+@dataclass(frozen=True)
+class TrainedParts(Trained):
+    """One machine for each part of a problem: their likelihoods, and the active rows of each."""
+
+    likelihoods: tuple[Any, ...] = ()
+    active: tuple[np.ndarray, ...] = ()
+
+
+def train_parts(
+    problem: Problem,
+    settings: Settings,
+    rng: np.random.Generator,
+    monitor: Monitor = SILENT,
+    *,
+    link: Any,
+    labels: LabelWeights,
+    random_ties: bool = False,
+) -> TrainedParts:
+    """One machine for each part of the problem, with one kernel learned from all of them.
+
+    ``link(likelihoods)`` is the likelihood that predictions are made with: of the one part, or of all of them jointly.
+    """
+    ivm = _ivm(settings)
+    messages = _if_too_many(ivm, problem.n_rows)
+    learned = _learned(problem, settings, rng, monitor, None, (), [problem.n_rows] * len(problem.parts))
+    objective, hyper = learned.objective, learned.hyper
+    fits: list[Fit] = []
+    likelihoods = []
+    interrupted = False
+    for part in objective.problem.parts:
+        if interrupted:
+            raise KeyboardInterrupt  # some parts are missing, and so is a model
+        kernel, likelihood = part.at(hyper.theta)
+        prior = ActivePrior(kernel, part.X, 1)
+        fits.append(ivm(prior, part.y, likelihood, monitor=monitor, rng=rng if random_ties else None))
+        interrupted = fits[-1].info.interrupted
+        likelihoods.append(likelihood)
+    unsettled = next((fit for fit in fits if not fit.info.converged), fits[0])
+    messages += learned.messages
+    messages += convergence_messages(hyper, objective.problem, ivm, unsettled.info, settings.default_kernel)
+    mean, variance = (np.hstack([fit.loo[i] for fit in fits if fit.loo is not None]) for i in range(2))
+    posterior = fits[0].posterior
+    if len(fits) > 1:
+        biases = np.array([likelihood.params["bias"] for likelihood in likelihoods])
+        mean, posterior = mean + biases, SeparatePosterior(tuple(fit.posterior for fit in fits), biases)
+    trained = TrainedParts(
+        objective,
+        objective.at(hyper.theta)[0],
+        link(likelihoods),
+        posterior,
+        hyper,
+        loo=Latent(mean, variance),
+        interrupted=interrupted,
+        messages=messages,
+        likelihoods=tuple(likelihoods),
+        active=tuple(fit.state.rows for fit in fits),
+        **summary(fits),
+    )
+    return _calibrated(trained, labels, settings)
+
+
+def _ivm(settings: Settings) -> IVM:
+    assert isinstance(settings.engine, IVM)
+    return settings.engine
+
+
+def _learned(
+    problem: Problem,
+    settings: Settings,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    known: Trained | None,
+    other_starts: tuple[Problem, ...],
+    sizes: list[int],
+) -> LearnedTheta:
+    """Theta, learned unless it is known; what cannot work is refused before."""
+    if known is not None:
+        same = replace(known.objective.problem, X=problem.X, y=problem.y)  # a saved model has no rows
+        return LearnedTheta(replace(known.objective, problem=same), known.hyper)
+    ivm = _ivm(settings)
+    selector = ivm.selector(problem.kernel, problem.likelihood, problem.n_latent)
+    check_active_memory(sizes, ivm, ivm.n_groups(problem.kernel, problem.n_latent, selector))
+    return learn(Objective(problem, ivm, ivm.learner), settings, rng, monitor, other_starts)
+
+
+def _calibrated(trained: Any, labels: LabelWeights, settings: Settings) -> Any:
+    """The same with its calibration, and leave-one-out probabilities."""
+    fit = Fit(None, 0.0, 0.0, trained.info, trained.loo)
+    fits = [WeightedFit(1.0, fit, trained.likelihood)]
+    calibration, loo_proba = loo_calibration(fits, labels, settings.calibrates)
+    return replace(trained, calibration=calibration, loo_proba=loo_proba)
+
+
+def _if_too_many(ivm: IVM, n_rows: int) -> tuple[Warning, ...]:
+    if ivm.n_active is None or ivm.n_active <= n_rows:
+        return ()
+    return (UserWarning(f"n_active is {ivm.n_active}, but there are {n_rows} rows: all of them are used"),)
 
 
 def _split(
-    start: ActiveSites | None, aside: np.ndarray, early: int, most: int
+    start: ActiveSites | None, held_out: np.ndarray, early: int, most: int
 ) -> tuple[ActiveSites | None, ActiveSites | None]:
     """Active rows to go on from, at most so many: for the first selection, and for the second, which are those that are
-    set aside and those that came after the first ``early``."""
+    held out and those that came after the first ``early``."""
     if start is None:
         return None, None
     start = ActiveSites(*(part[:most] for part in start))
-    which = aside[start.rows] | (np.arange(len(start.rows)) >= early)
+    which = held_out[start.rows] | (np.arange(len(start.rows)) >= early)
     return ActiveSites(*(part[~which] for part in start)), ActiveSites(*(part[which] for part in start))
 
 
 def _joined(first: ActiveSites, second: ActiveSites) -> ActiveSites:
     return ActiveSites(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
-
-
-def one_theta(estimator: Any, n_rows: int, likelihood: Likelihood, held_out: bool = True) -> Any:
-    """The setting ``hyper``, which must give one set of parameters; whether it may come from held-out rows."""
-    hyper = choose("hyper", for_many_rows(estimator.hyper, n_rows, likelihood), HYPER_OF_MANY)
-    if isinstance(hyper, Sampler) or (isinstance(hyper, HeldOut) and not held_out):
-        expected = "'auto', 'evidence', 'held_out'" if held_out else "'evidence'"
-        raise TypeError(
-            f"{type(estimator).__name__} learns one set of kernel parameters: expected hyper={expected}, "
-            f"'alternating', 'loo' or 'fixed', got {estimator.hyper!r}"
-        )
-    return hyper
-
-
-def check_room(rows: list[int], ivm: IVM, n_groups: int) -> None:
-    """Refuse, before starting, a fit whose large arrays cannot fit: one for each of some numbers of rows."""
-    needed = sum(n * ivm.size(n) for n in rows) * n_groups * np.dtype(ivm.dtype).itemsize
-    available = available_memory()
-    if available is not None and needed > available:
-        raise MemoryError(
-            f"{ivm.size(sum(rows))} active rows of {sum(rows)} need {needed / 2**30:.1f} GiB for {n_groups} matrices "
-            f"of that shape, and this machine has {available / 2**30:.1f} GiB free; choose a smaller n_active, "
-            "dtype='float32', or update='vb', for which all classes share one matrix"
-        )

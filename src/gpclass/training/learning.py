@@ -1,9 +1,5 @@
-"""Between estimators and ``gpclass.hyper``: words for ``hyper=``, the default kernel, and fits at samples of theta."""
+"""Theta: learned or sampled for an objective, with the messages that this gives rise to."""
 
-from __future__ import annotations
-
-import warnings
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,144 +7,121 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
-from ..hyper import (
-    HMC,
-    NUTS,
-    Alternating,
-    Evidence,
-    Fixed,
-    HeldOut,
-    HyperResult,
-    Importance,
-    LeaveOneOut,
-    Metropolis,
-    Model,
-    Samples,
-)
-from ..hyper.priors import Normal
-from ..kernels import Kernel, View
-from ..kernels.stationary import Stationary
-from ..likelihoods import Likelihood
-from .monitor import quiet, track
-
-HYPER = {
-    "alternating": Alternating,
-    "evidence": Evidence,
-    "fixed": Fixed,
-    "held_out": HeldOut,
-    "hmc": HMC,
-    "importance": Importance,
-    "loo": LeaveOneOut,
-    "metropolis": Metropolis,
-    "nuts": NUTS,
-}
+from ..hyper import HyperResult, Objective, Samples
+from ..hyper.search import Effort
+from ..inference.base import Engine, Info
+from ..inference.problem import Problem
+from ..kernels import PerClass
+from .default_kernel import learn_default
+from .monitor import Monitor
+from .trained import Settings, WeightedFit
 
 
-#: The words that estimators for many rows know; "auto" is settled by ``for_many_rows``.
-HYPER_OF_MANY = {"auto": HeldOut, **HYPER}
-#: From so many rows on, the estimators for many rows learn by rows set aside (measured: docs/design.md).
-MANY = 5000
+class LearnedTheta(NamedTuple):
+    """The objective, its kernel perhaps with more parameters now, what was found, and messages."""
+
+    objective: Objective
+    hyper: HyperResult
+    messages: tuple[Warning, ...] = ()
 
 
-def for_many_rows(hyper: Any, n_rows: int, likelihood: Likelihood) -> Any:
-    """The setting ``hyper`` of an estimator for many rows, "auto" settled."""
-    if isinstance(hyper, str) and hyper == "auto":
-        return "held_out" if n_rows >= MANY and likelihood.provides("tilted") else "evidence"
-    return hyper
+def learn(
+    objective: Objective,
+    settings: Settings,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    other_starts: tuple[Problem, ...] = (),
+    search: Any = None,
+) -> LearnedTheta:
+    """Learn or sample theta; from several starting points, the one with the highest log posterior is kept.
 
-
-class Fitted(NamedTuple):
-    """One fit, its share in predictions, and the likelihood it was made with."""
-
-    weight: float
-    fit: Any
-    likelihood: Likelihood
-
-
-#: With more inputs than this the default kernel keeps one length-scale.
-_MOST_RELEVANCES = 30
-#: How many nats leave-one-out predictions must gain before the default kernel gets a length-scale for each input.
-_CLEAR_GAIN = 5.0
-#: Length-scales of different inputs are expected to be alike.
-_ALIKE = Normal(sd=0.5)
-#: How many nats for each input they must gain before that expectation is given up.
-_GAIN_OF_EACH = 2.0
-
-
-def learn_default(
-    model: Model, hyper: Any, rng: np.random.Generator, n_restarts_optimizer: int, n_jobs: int | None
-) -> tuple[Model, HyperResult]:
-    """Learn, or sample, the parameters of the default kernel, and whether it gets a length-scale for each input.
-
-    Leave-one-out predictions decide that, at the optimum of each; a sampler then samples what was decided.
+    The result says that learning was stopped where a callback has stopped any part of it.
     """
-    search = hyper
-    if not isinstance(hyper, Evidence):
-        search = Evidence() if isinstance(hyper.prior, str) else Evidence(prior=hyper.prior)
-    learned = search(model, rng, n_restarts_optimizer, n_jobs)
-    if model.X.shape[1] not in range(2, _MOST_RELEVANCES + 1):
-        relevant, found, alike = model, learned, False
+    search = settings.search if search is None else search
+    search.check(objective)
+    if search.adjusts:
+        objective, found, messages = learn(objective, settings, rng, monitor, other_starts, search.first)
+        return LearnedTheta(objective, search.adjust(objective, found, monitor), messages)
+    best = _learn_from(objective, search, settings, rng, monitor)
+    if search.learns and not search.samples:
+        for problem in other_starts:
+            other = _learn_from(replace(objective, problem=problem), search, settings, rng, monitor)
+            stopped = best.hyper.stopped or other.hyper.stopped
+            best = other if other.hyper.value > best.hyper.value else best
+            best = best._replace(hyper=replace(best.hyper, stopped=stopped))
+    return best
+
+
+def _learn_from(
+    objective: Objective, search: Any, settings: Settings, rng: np.random.Generator, monitor: Monitor
+) -> LearnedTheta:
+    messages: tuple[Warning, ...] = ()
+    if search.learns:
+        problem = objective.problem
+        objective = replace(
+            objective, problem=replace(problem, kernel=problem.kernel.with_data_driven_start(problem.X))
+        )
+        messages = _if_no_rows_are_similar(objective.problem)
+    effort = Effort(settings.n_restarts_optimizer, settings.n_jobs)
+    if settings.default_kernel and search.tries_relevances:
+        objective, found = learn_default(objective, search, rng, monitor, effort)
     else:
-        relevant, found, alike = _try_relevances(model, learned, search, rng)
-    if isinstance(hyper, Evidence):
-        return relevant, found
-    if alike:
-        hyper = replace(hyper, prior=_held_alike(hyper.prior, relevant.theta_names))
-    return relevant, hyper(relevant, rng, n_restarts_optimizer, n_jobs)
+        found = search(objective, rng, monitor, effort)
+    if search.row_limit is not None:
+        rows = objective.problem.spread_rows(search.row_limit)
+        if len(rows) < objective.n_rows:
+            found = replace(found, rows=rows)
+    return LearnedTheta(objective, found, messages)
 
 
-def _held_alike(prior: Any, names: Sequence[str]) -> Any:
-    """A prior of parameters of these names under which length-scales that were given none are expected to be alike."""
-    if prior is None:
-        prior = dict.fromkeys(name for name in names if "length_scale" not in name)
-    if isinstance(prior, Mapping):
-        return {"length_scale": _ALIKE, **prior}
-    # One prior for all is one for length-scales too; the default is nobody's word.
-    return _ALIKE if prior == Normal() else prior
+def _if_no_rows_are_similar(problem: Problem) -> tuple[Warning, ...]:
+    """A message when no two rows are correlated at the starting values: learning has no slope to follow from there."""
+    kernel = problem.kernel
+    if kernel.pairwise or isinstance(kernel, PerClass) or problem.n_rows < 2:
+        return ()
+    K = kernel(problem.X[: min(problem.n_rows, 500)])
+    scale = np.sqrt(np.diag(K))
+    if np.any(scale <= 0):
+        return ()
+    largest = np.abs(K / scale / scale[:, None])[~np.eye(len(K), dtype=bool)].max()
+    if largest >= 1e-6:
+        return ()
+    return (
+        UserWarning(
+            f"at its starting values the kernel sees no two rows as similar (largest correlation {largest:.1g}), so "
+            "nothing can be learned; scale the inputs (standardize=True) or start from a larger length_scale"
+        ),
+    )
 
 
-def _try_relevances(
-    model: Model, learned: HyperResult, hyper: Evidence, rng: np.random.Generator
-) -> tuple[Model, HyperResult, bool]:
-    """One length-scale for each input instead of one for all, where that clearly predicts better.
-
-    Learning starts from the isotropic optimum and stays near it by a tight prior; where that pays, it goes on from
-    there without that prior, and leave-one-out predictions decide again, by a margin that grows with what was set free.
-    Length-scales that were given a prior keep it, and are set free at once. Also given back: whether length-scales were
-    found with the tight prior.
-    """
-    alike = False
-    few = hyper.max_rows or len(model.y)
-    with quiet():
-        score = model.thinned(few).loo_score(learned.theta)[0]
-    kernel, likelihood = model.at(learned.theta)
-    relevant = replace(model, kernel=_with_relevances(kernel, model.X.shape[1]), likelihood=likelihood)
-    tight, margin_of_all = _held_alike(hyper.prior, relevant.theta_names), _GAIN_OF_EACH * model.X.shape[1]
-    stages = [(tight, _CLEAR_GAIN), (hyper.prior, margin_of_all)]
-    if tight == hyper.prior:
-        stages = [(hyper.prior, max(_CLEAR_GAIN, margin_of_all))]
-    for prior, margin in stages:
-        found = replace(hyper, prior=prior)(relevant, rng)
-        with quiet():
-            gained = relevant.thinned(few).loo_score(found.theta)[0] - score
-        if not (gained > margin and found.converged):
-            break
-        model, score, alike = relevant, score + gained, prior is not hyper.prior
-        learned = found._replace(n_evaluations=learned.n_evaluations + found.n_evaluations)
-        kernel, likelihood = relevant.at(found.theta)
-        relevant = replace(relevant, kernel=kernel, likelihood=likelihood)
-    return model, learned, alike
+def convergence_messages(
+    hyper: HyperResult, problem: Problem, engine: Engine, info: Info, default_kernel: bool
+) -> tuple[Warning, ...]:
+    """What did not converge or ended at a bound, and what to do about it."""
+    found: list[str] = []
+    if hyper.samples is not None and not hyper.converged:
+        found.append(_why_not_mixed(hyper.samples))
+    elif not hyper.converged:
+        found.append(
+            f"learning stopped after {hyper.n_evaluations} evaluations without converging; the best parameters found "
+            "are kept. Raise Evidence(max_iter=...) or HeldOut(max_evaluations=...), whichever is learning, or start "
+            "from other values."
+        )
+    # To find no label noise, or that a view is of no use, is a result.
+    noise = getattr(problem.at(hyper.theta)[1].predictive, "label_noise", 0.0)
+    harmless = {"weights"} if noise > 1e-3 else {"weights", "label_noise"}
+    roles = {entry.name: entry.role for entry in problem.theta_entries}
+    at_bounds = [name for name in hyper.at_bounds if roles[name] not in harmless]
+    if at_bounds and not default_kernel:
+        found.append(
+            f"learning ended with {', '.join(at_bounds)} at a bound; widen it with bounds={{...}} or fix the parameter"
+        )
+    if not info.converged and hyper.fits is None:
+        found.append(engine.why_not_converged(info))
+    return tuple(ConvergenceWarning(text) for text in found)
 
 
-def _with_relevances(kernel: Kernel, n_features: int) -> Kernel:
-    """The default kernel, or a part of it, with a length-scale for each of so many inputs."""
-    if isinstance(kernel, Stationary):
-        return replace(kernel, length_scale=np.full(n_features, kernel.length_scale))
-    own = len(np.arange(n_features)[kernel.columns]) if isinstance(kernel, View) else n_features
-    return kernel._with_children([_with_relevances(child, own) for child in kernel.children])
-
-
-def why_not_mixed(samples: Samples) -> str:
+def _why_not_mixed(samples: Samples) -> str:
     """What is wrong with samples that did not converge, and what to do about it."""
     if samples.acceptance is not None and samples.acceptance <= 0.05:
         return (
@@ -172,33 +145,33 @@ def why_not_mixed(samples: Samples) -> str:
 
 
 def fit_samples(
-    model: Model, learned: HyperResult, n_models: int, rng: np.random.Generator
-) -> list[tuple[np.ndarray, Fitted]]:
-    """Fits at representatives of the samples of theta. One that fails is left out; when all do, the cause is told."""
-    assert learned.samples is not None
-    if learned.fits is not None:
-        return [(theta, Fitted(weight, fit, model.at(theta)[1].predictive)) for theta, weight, fit in learned.fits]
-    found: list[tuple[np.ndarray, Fitted]] = []
-    state, cause, n_unsettled = None, "", 0
-    thetas, weights = learned.samples.representatives(n_models, rng)
-    for theta, weight in track(zip(thetas, weights, strict=True), "models", len(thetas)):
-        try:
-            with quiet():
-                fit = model.fit(theta, state)
-        except LinAlgError as error:
-            cause = str(error)
-            continue
-        state = fit.state
-        n_unsettled += not fit.info.converged
-        found.append((theta, Fitted(weight, fit, model.at(theta)[1].predictive)))
+    final: Objective, hyper: HyperResult, n_models: int, rng: np.random.Generator, monitor: Monitor
+) -> tuple[list[WeightedFit], tuple[Warning, ...], bool]:
+    """Fits at representatives of the samples of theta, without those that fail; messages; and whether a callback asked
+    for fewer fits."""
+    assert hyper.samples is not None
+    if hyper.fits is not None:
+        return [WeightedFit(weight, fit, final.at(theta)[1].predictive) for theta, weight, fit in hyper.fits], (), False
+    found: list[WeightedFit] = []
+    state, cause, n_failed, n_tried = None, "", 0, 0
+    thetas, weights = hyper.samples.representatives(n_models, rng)
+    with monitor.task("models", len(thetas)) as steps:
+        for theta, weight in steps.each(zip(thetas, weights, strict=True)):
+            n_tried += 1
+            try:
+                fit = final.fit(theta, state)
+            except LinAlgError as error:
+                cause = str(error)
+                continue
+            state = fit.state
+            n_failed += not fit.info.converged
+            found.append(WeightedFit(weight, fit, final.at(theta)[1].predictive))
     if not found:
         raise LinAlgError(f"inference failed at every sample of the parameters: {cause}")
-    if n_unsettled:
-        warnings.warn(
-            f"inference did not converge at {n_unsettled} of {len(found)} samples of the parameters; raise max_iter or "
-            "loosen tol of the engine",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-    total = sum(fitted.weight for _, fitted in found)
-    return [(theta, fitted._replace(weight=fitted.weight / total)) for theta, fitted in found]
+    total = sum(one.weight for one in found)
+    message = ConvergenceWarning(
+        f"inference did not converge at {n_failed} of {len(found)} samples of the parameters; raise max_iter or loosen "
+        "tol of the engine"
+    )
+    scaled = [one._replace(weight=one.weight / total) for one in found]
+    return scaled, (message,) if n_failed else (), n_tried < len(thetas)

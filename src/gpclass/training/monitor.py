@@ -1,162 +1,123 @@
-"""Who is told how far long work has come: scikit-learn's callbacks, the terminal, or nobody.
+"""Progress of long work, and requests to stop it.
 
-Work says ``with task("restarts", 3) as restarts: ... restarts.step()`` wherever it is; the estimator decides by
-``listening`` who hears of it. Nothing is passed down: the listener lives in a context variable, so engines and samplers
-stay plain functions of their arguments. A step answers True when a callback asks to stop.
+Long work takes a ``monitor`` as an argument. It opens a part with ``with monitor.task("restarts", 3) as restarts``,
+calls ``restarts.step()`` after each step, and looks at ``restarts.should_stop``. ``SILENT`` follows nothing.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
 
-class Task(Protocol):
-    """A piece of work that counts its steps and can have parts."""
+class Monitor:
+    """Follows one piece of work and its parts; this base class ignores everything and never asks to stop."""
 
-    def begin(self, name: str, total: int | None) -> Task: ...
-    def step(self, note: str = "") -> bool: ...
-    def end(self) -> None: ...
+    #: Whether a callback has asked this piece of work to stop.
+    should_stop: bool = False
 
-
-_listener: ContextVar[Task | None] = ContextVar("gpclass_progress", default=None)
-
-
-class _Unheard:
-    def begin(self, name: str, total: int | None) -> Task:
+    def task(self, name: str, total: int | None = None) -> Monitor:
+        """A part of the work; ``total`` is its number of steps where that is known."""
         return self
 
-    def step(self, note: str = "") -> bool:
-        return False
+    def step(self, note: str = "") -> None:
+        """One step is done."""
 
     def end(self) -> None:
-        pass
+        """The work is over."""
 
-
-_UNHEARD = _Unheard()
-
-
-@contextmanager
-def task(name: str, total: int | None = None) -> Iterator[Task]:
-    """A part of the work at hand; ``total`` is its number of steps where that is known."""
-    parent = _listener.get()
-    if parent is None:
-        yield _UNHEARD
-        return
-    child = parent.begin(name, total)
-    token = _listener.set(child)
-    try:
-        yield child
-    finally:
-        _listener.reset(token)
-        child.end()
-
-
-def track(items: Iterable[T], name: str, total: int | None = None, *, at_least: int = 0) -> Iterator[T]:
-    """The items, one step each; fewer when a callback asks to stop, but ``at_least`` so many."""
-    stop = False
-    with task(name, total) as steps:
+    def each(self, items: Iterable[T], at_least: int = 0) -> Iterator[T]:
+        """The items, one step each; fewer when a callback asks to stop, but ``at_least`` so many."""
         for done, item in enumerate(items, start=1):
             yield item
-            stop = steps.step() or stop
-            if stop and done >= at_least:
+            self.step()
+            if self.should_stop and done >= at_least:
                 return
 
+    def __enter__(self) -> Self:
+        return self
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Work whose steps are too small to be told of."""
-    token = _listener.set(None)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    def __exit__(self, *exception: object) -> None:
+        self.end()
 
-
-@contextmanager
-def listening(*listeners: Task | None) -> Iterator[None]:
-    """Tell these of all work within."""
-    heard = [listener for listener in listeners if listener is not None]
-    token = _listener.set(_All(heard) if heard else None)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        # Other processes cannot reach the callbacks or the terminal of this one.
+        return Monitor, ()
 
 
-class _All:
-    """Several listeners as one."""
+#: Follows nothing.
+SILENT = Monitor()
 
-    def __init__(self, listeners: list[Task]) -> None:
-        self.listeners = listeners
 
-    def begin(self, name: str, total: int | None) -> Task:
-        return _All([listener.begin(name, total) for listener in self.listeners])
+class Together(Monitor):
+    """Several monitors as one."""
 
-    def step(self, note: str = "") -> bool:
-        answers = [listener.step(note) for listener in self.listeners]  # all of them must hear of it
-        return any(answers)
+    def __init__(self, monitors: Sequence[Monitor]) -> None:
+        self.monitors = monitors
+
+    def task(self, name: str, total: int | None = None) -> Monitor:
+        return Together([monitor.task(name, total) for monitor in self.monitors])
+
+    def step(self, note: str = "") -> None:
+        for monitor in self.monitors:
+            monitor.step(note)
+        self.should_stop = any(monitor.should_stop for monitor in self.monitors)
 
     def end(self) -> None:
-        for listener in self.listeners:
-            listener.end()
+        for monitor in self.monitors:
+            monitor.end()
 
 
-class Callbacks:
-    """scikit-learn's callbacks: every task is a context, every step a leaf of it.
-
-    A step that had a task of its own is that task: it is not told of twice.
-    """
+class Callbacks(Monitor):
+    """scikit-learn's callbacks: every task is a context, every step without a task of its own a leaf of it."""
 
     def __init__(self, estimator: Any, context: Any) -> None:
         self.estimator, self.context = estimator, context
-        self._within = False
+        self._had_task = False
         context.call_on_fit_task_begin(estimator=estimator)
 
-    def begin(self, name: str, total: int | None) -> Callbacks:
-        self._within = True
+    def task(self, name: str, total: int | None = None) -> Monitor:
+        self._had_task = True
         return Callbacks(self.estimator, self.context.subcontext(task_name=name, max_subtasks=total))
 
-    def step(self, note: str = "") -> bool:
-        if self._within:
-            self._within = False
-            return False
+    def step(self, note: str = "") -> None:
+        if self._had_task:
+            self._had_task = False
+            return
         leaf = self.context.subcontext(task_name="step")
         leaf.call_on_fit_task_begin(estimator=self.estimator)
-        return bool(leaf.call_on_fit_task_end(estimator=self.estimator))
+        if leaf.call_on_fit_task_end(estimator=self.estimator):
+            self.should_stop = True
 
     def end(self) -> None:
         self.context.call_on_fit_task_end(estimator=self.estimator)
 
 
-class Terminal:
-    """Lines on the terminal: one when a task ends, and one every few seconds while it goes on."""
+class Terminal(Monitor):
+    """Lines on the terminal: one when a task ends, and one every few seconds in between."""
 
     def __init__(self, name: str, total: int | None = None, *, every: float = 2.0) -> None:
         self.name, self.total, self.every = name, total, every
         self._start = self._last = time.monotonic()
         self._steps, self._note, self._parts = 0, "", 0
 
-    def begin(self, name: str, total: int | None) -> Terminal:
+    def task(self, name: str, total: int | None = None) -> Monitor:
         self._parts += 1
         return Terminal(f"{self.name}: {name}", total, every=self.every)
 
-    def step(self, note: str = "") -> bool:
+    def step(self, note: str = "") -> None:
         self._steps, self._note = self._steps + 1, note
         if time.monotonic() - self._last >= self.every:
-            self._say()
-        return False
+            self._print()
 
     def end(self) -> None:
         if self._steps or not self._parts:
-            self._say(" done")
+            self._print(" done")
 
-    def _say(self, ending: str = "") -> None:
+    def _print(self, ending: str = "") -> None:
         self._last = time.monotonic()
         count = f"{self._steps}" if self.total is None else f"{self._steps} of {self.total}"
         note = f", {self._note}" if self._note else ""

@@ -1,17 +1,20 @@
 """The informative vector machine against golden values, a dense twin, and the exact models it approximates."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from gpclass import GPRegressor, IVMRegressor
 from gpclass.hyper.alternating import _batched, _partition, _site_evidence
-from gpclass.hyper.objective import Model
-from gpclass.inference import EP, IVM
+from gpclass.inference import EP, IVM, VB, ActivePrior, DensePrior
 from gpclass.inference.active.active_set import ActiveSet
 from gpclass.inference.active.selection import RowScorer, Selector, _Lazy, row_scorer
+from gpclass.inference.problem import Problem
 from gpclass.kernels import RBF, Constant, Linear, PerClass, White
 from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit, Probit
+from gpclass.training.monitor import Monitor
 from tests.conftest import central_difference, relative_error
 
 
@@ -125,7 +128,7 @@ def test_one_by_one_equals_a_block(problem, shared):
     K = kernel(X)
     own = one.L[-1] @ one.L[-1].T
     np.testing.assert_allclose(own, K[np.ix_(rows, rows)] + np.diag(1.0 / precision[:, -1]), atol=1e-10)
-    np.testing.assert_allclose(K[:, rows] @ one.weights().alpha, one.mean, atol=1e-9)
+    np.testing.assert_allclose(K[:, rows] @ one.posterior().terms.alpha, one.mean, atol=1e-9)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -163,9 +166,9 @@ def test_lazy_selection_is_exact(problem):
     lazy, plain = (ActiveSet(9.0 * RBF(1.5), X, 4, 80, True) for _ in range(2))
     assert isinstance(row_scorer(selector, lazy, y, likelihood, None), _Lazy)
     selector.grow(lazy, y, likelihood, 80)
-    judge = RowScorer(selector, plain, y, likelihood, None)
+    scorer = RowScorer(selector, plain, y, likelihood, None)
     for _ in range(80):
-        row = judge.best().row
+        row = scorer.best().row
         moments = selector.moments(likelihood, y[[row]], plain.mean[[row]], plain.variance[[row]])
         precision, mean = moments.sites(plain.mean[[row]], plain.variance[[row]])
         plain.include(row, precision[0], mean[0])
@@ -178,12 +181,12 @@ def test_lazy_bounds_hold_and_save_work(problem):
     y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
     likelihood, selector = MultinomialProbit(), Selector("probability", "vb")
     active = ActiveSet(25.0 * RBF(1.0), X, 3, 60, True)
-    judge = row_scorer(selector, active, y, likelihood, None)
+    scorer = row_scorer(selector, active, y, likelihood, None)
     evaluated = []
-    once = judge._evaluate
-    judge._evaluate = lambda rows: (evaluated.append(len(rows)), once(rows))
+    once = scorer._evaluate
+    scorer._evaluate = lambda rows: (evaluated.append(len(rows)), once(rows))
     for _ in range(60):
-        row = judge.best().row
+        row = scorer.best().row
         moments = selector.moments(likelihood, y[[row]], active.mean[[row]], active.variance[[row]])
         precision, mean = moments.sites(active.mean[[row]], active.variance[[row]])
         active.include(row, precision[0], mean[0])
@@ -224,23 +227,68 @@ def test_all_rows_active_and_refined_is_full_ep(problem, K):
     C = likelihood.n_latent(K)
     kernel = 4.0 * RBF(1.5)
     ivm = IVM(60, "entropy", "adf")
-    active, _ = ivm.select(kernel, X, y, likelihood, C)
+    active = ivm.select(ActivePrior(kernel, X, C), y, likelihood).active
     fit = ivm.finish(active, y, likelihood)
-    full = EP(coupling="none", tol=1e-9)(kernel(X), y, likelihood, C)
-    np.testing.assert_allclose(active.mean, kernel(X) @ full.weights.alpha, atol=1e-3 if K == 3 else 1e-5)
+    full = EP(coupling="none", tol=1e-9)(DensePrior(kernel(X), C), y, likelihood)
+    np.testing.assert_allclose(active.mean, kernel(X) @ full.posterior.terms.alpha, atol=1e-3 if K == 3 else 1e-5)
     assert fit.log_evidence == pytest.approx(full.log_evidence, abs=1e-4)
 
 
 def test_refined_unit_noise_is_variational_bayes(problem):
     X, y = problem
-    from gpclass.inference import VB
-
     kernel = 4.0 * RBF(1.5)
     ivm = IVM(60, update="vb")
-    active, _ = ivm.select(kernel, X, y, MultinomialProbit(), 3)
+    active = ivm.select(ActivePrior(kernel, X, 3), y, MultinomialProbit()).active
     ivm.finish(active, y, MultinomialProbit())
-    full = VB()(kernel(X), y, MultinomialProbit(), 3)
-    np.testing.assert_allclose(active.mean, kernel(X) @ full.weights.alpha, atol=1e-5)
+    full = VB()(DensePrior(kernel(X), 3), y, MultinomialProbit())
+    np.testing.assert_allclose(active.mean, kernel(X) @ full.posterior.terms.alpha, atol=1e-5)
+
+
+@pytest.mark.parametrize(("likelihood", "K"), [(Probit(), 2), (MultinomialProbit(), 3)])
+def test_a_call_selects_and_refines(problem, likelihood, K):
+    X, y = problem
+    y = y if K == 3 else (y == 0).astype(int)
+    prior = ActivePrior(4.0 * RBF(1.5), X, likelihood.n_latent(K))
+    ivm = IVM(20)
+    fit = ivm(prior, y, likelihood)
+    active = ivm.select(prior, y, likelihood).active
+    expected = ivm.finish(active, y, likelihood)
+    assert fit.log_evidence == expected.log_evidence
+    np.testing.assert_array_equal(fit.posterior.terms.alpha, expected.posterior.terms.alpha)
+    np.testing.assert_array_equal(fit.loo.mean, expected.loo.mean)
+    np.testing.assert_array_equal(fit.state.rows, active.rows)
+    # Going on from the state selects nothing new, and rows that are excluded stay inactive.
+    again = ivm(prior, y, likelihood, init=fit.state)
+    np.testing.assert_array_equal(again.state.rows, fit.state.rows)
+    excluded = np.arange(60) < 40
+    assert np.all(ivm(replace(prior, excluded=excluded), y, likelihood).state.rows >= 40)
+    with pytest.raises(
+        TypeError, match="IVM has no gradient of an evidence; kernel parameters are learned by learn_by"
+    ):
+        ivm(prior, y, likelihood, gradient=True)
+
+
+@pytest.mark.parametrize("n", [1, 7])
+def test_a_callback_or_an_interrupt_ends_the_selection(problem, n):
+    class Stops(Monitor):
+        def __init__(self, error=None):
+            self.error, self.steps = error, 0
+
+        def step(self, note=""):
+            self.steps += 1
+            if self.steps == n and self.error is not None:
+                raise self.error
+            self.should_stop = self.steps >= n
+
+    X, y = problem
+    prior, whole = ActivePrior(4.0 * RBF(1.5), X, 3), IVM(20, refine=False)
+    rows = whole(prior, y, MultinomialProbit()).state.rows[:n]
+    for monitor, name in ((Stops(), "stopped"), (Stops(KeyboardInterrupt()), "interrupted")):
+        fit = whole(prior, y, MultinomialProbit(), monitor=monitor)
+        np.testing.assert_array_equal(fit.state.rows, rows)
+        assert getattr(fit.info, name)
+        expected = replace(whole, n_active=n)(prior, y, MultinomialProbit())
+        np.testing.assert_allclose(fit.posterior.terms.alpha, expected.posterior.terms.alpha, atol=1e-12)
 
 
 def test_single_precision_is_close(problem):
@@ -259,10 +307,9 @@ def test_gradient_of_the_active_evidence(problem, update):
     X, y = problem
     kernel = 4.0 * RBF(1.5) + Linear(0.3)
     for own in (kernel, PerClass(kernel).bind(X, 3)):
-        model = Model(own, MultinomialProbit(), IVM(20, "entropy", update), X, y, 3)
-        active, _ = model.engine.select(own, X, y, model.likelihood, 3)
-        sites = active.sites()
-        batches = _batched(model, [sites])
+        prior = ActivePrior(own, X, 3)
+        sites = IVM(20, "entropy", update).select(prior, y, MultinomialProbit()).active.sites()
+        batches = _batched(Problem(own, MultinomialProbit(), X, y, 3), [sites])
         value, slope, _ = _site_evidence(own, batches, own.theta)
         expected = central_difference(lambda t, k=own, b=batches: _site_evidence(k, b, t)[0], own.theta)
         np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-7)
@@ -279,27 +326,25 @@ def test_gradient_of_the_active_evidence(problem, update):
 def test_gradient_of_the_noise_objective(problem):
     X, y = problem
     likelihood = OrderedProbit(fixed=())
-    model = Model(RBF(), likelihood, IVM(20), X, y, 1)
-    active, _ = model.engine.select(RBF(), X, y, likelihood, 1)
-    beliefs = [(active.mean, active.variance)]
-    _, slope, _ = _partition(model, beliefs, likelihood.theta)
-    expected = central_difference(lambda t: _partition(model, beliefs, t)[0], likelihood.theta)
+    whole = Problem(RBF(), likelihood, X, y, 1)
+    active = IVM(20).select(ActivePrior(RBF(), X, 1), y, likelihood).active
+    moments = [(active.mean, active.variance)]
+    _, slope, _ = _partition(whole, moments, likelihood.theta)
+    expected = central_difference(lambda t: _partition(whole, moments, t)[0], likelihood.theta)
     np.testing.assert_allclose(slope, expected, rtol=1e-7)
 
 
 def test_sites_without_precision_do_not_swamp_the_evidence(problem):
     # A likelihood that is not log-concave may get a site that matches the mean alone, with next to no precision.
     X, y = problem
-    model = Model(20.0 * RBF(1.5), Probit(), IVM(30), X, (y == 0).astype(int), 1)
-    active, _ = model.engine.select(model.kernel, X, model.y, model.likelihood, 1)
-    sites = active.sites()
-    ordinary = _site_evidence(model.kernel, _batched(model, [sites]), model.kernel.theta)[0]
+    kernel = 20.0 * RBF(1.5)
+    whole = Problem(kernel, Probit(), X, (y == 0).astype(int), 1)
+    sites = IVM(30).select(ActivePrior(kernel, X, 1), whole.y, whole.likelihood).active.sites()
+    ordinary = _site_evidence(kernel, _batched(whole, [sites]), kernel.theta)[0]
     sites.precision[3], sites.mean[3] = 1e-13, 1e13 * sites.precision[3] * sites.mean[3]
-    value, slope, _ = _site_evidence(model.kernel, _batched(model, [sites]), model.kernel.theta)
+    value, slope, _ = _site_evidence(kernel, _batched(whole, [sites]), kernel.theta)
     assert abs(value - ordinary) < 20.0
-    expected = central_difference(
-        lambda t: _site_evidence(model.kernel, _batched(model, [sites]), t)[0], model.kernel.theta
-    )
+    expected = central_difference(lambda t: _site_evidence(kernel, _batched(whole, [sites]), t)[0], kernel.theta)
     np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-6)
 
 
@@ -307,7 +352,7 @@ def test_exchange_keeps_rows_distinct(problem):
     X, y = problem
     for criterion in ("random", "probability", "entropy"):
         ivm = IVM(10, criterion, "vb", n_exchanges=8)
-        active, _ = ivm.select(RBF(), X, y, MultinomialProbit(), 3)
+        active = ivm.select(ActivePrior(RBF(), X, 3), y, MultinomialProbit()).active
         assert len(set(active.rows)) == 10
 
 
@@ -317,8 +362,8 @@ def test_rows_beyond_doubt_are_still_candidates():
     y = np.repeat([0, 1, 2], 4)
     active = ActiveSet(RBF(), X, 3, 5, True)
     active.mean[:] = 100.0 * np.eye(3)[y]
-    judge = row_scorer(Selector("probability", "vb"), active, y, MultinomialProbit(), None)
+    scorer = row_scorer(Selector("probability", "vb"), active, y, MultinomialProbit(), None)
     active.rows = [0]
-    assert judge.best().row != 0
+    assert scorer.best().row != 0
     active.mean[7] = -active.mean[7]
-    assert judge.best().row == 7
+    assert scorer.best().row == 7

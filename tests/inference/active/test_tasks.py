@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from gpclass import MultiTaskIVM
+from gpclass import MultiTaskIVMRegressor
+from gpclass.hyper import Objective
 from gpclass.hyper.alternating import _batched, _partition, _site_evidence
-from gpclass.hyper.objective import Model
-from gpclass.hyper.tasks import OneAgainstRest, TaskModel
-from gpclass.inference import EP, IVM
-from gpclass.inference.active.tasks import select_across
+from gpclass.inference import EP, IVM, ActivePrior
+from gpclass.inference.active.tasks import select_across, select_parts
+from gpclass.inference.problem import OneVersusRestProblem, Problem, TaskProblem
 from gpclass.kernels import RBF, Linear, View
 from gpclass.likelihoods import Gaussian, MultinomialProbit, NullCategory, Probit
 from tests.conftest import central_difference, relative_error
@@ -42,7 +42,7 @@ def test_tasks_are_blocks_of_one_machine(problem, likelihood, n_latent, criterio
     kernel = 3.0 * RBF(1.2)
     found = select_across(ivm, kernel, [(X[own], y[own]) for own in GROUPS], likelihood, n_latent)
     blocks = View(kernel, [0, 1]) * View(RBF(1e-3), [2])
-    whole, _ = ivm.select(blocks, np.c_[X, task], y, likelihood, n_latent)
+    whole = ivm.select(ActivePrior(blocks, np.c_[X, task], n_latent), y, likelihood).active
     places = [iter(own[active.rows]) for own, active in zip(GROUPS, found.active, strict=True)]
     assert [int(next(places[m])) for m in found.order] == whole.rows
     for own, active in zip(GROUPS, found.active, strict=True):
@@ -51,8 +51,8 @@ def test_tasks_are_blocks_of_one_machine(problem, likelihood, n_latent, criterio
 
 
 def test_every_task_gets_a_row():
-    # Inputs far apart and alternating numbers, and four times the same row with what the prior says of it: by the gain
-    # the first task would take all places.
+    # Inputs far apart with alternating targets, and four times the same row with the target that the prior expects: by
+    # the gain all places would go to the first task.
     apart = np.linspace(0, 9, 10)[:, None], np.arange(10.0) % 2
     alike = np.full((4, 1), 0.5), np.zeros(4)
     found = select_across(IVM(6, "gain"), 1.0 * RBF(0.1), [apart, alike], Gaussian(0.01), 1)
@@ -66,7 +66,7 @@ def test_rows_that_lower_no_entropy_stay_outside():
     y = (X[:, 0] > 0) ^ (rng.random(150) < 0.15)
     likelihood, kernel, ivm = Probit(label_noise=0.15), 10.0 * RBF(), IVM(150)
     found = select_across(ivm, kernel, [(X, y.astype(int))], likelihood, 1)
-    alone, _ = ivm.select(kernel, X, y.astype(int), likelihood, 1)
+    alone = ivm.select(ActivePrior(kernel, X, 1), y.astype(int), likelihood).active
     assert found.active[0].rows == alone.rows
     assert len(alone.rows) < 150
 
@@ -92,32 +92,31 @@ def test_random_rows_are_shared_out_evenly():
 def test_learning_sums_over_tasks(problem, engine):
     X, y, _ = problem
     y = (y == 0).astype(int)
-    model = TaskModel(4.0 * RBF(1.0), Probit(), engine, X, y, 1, groups=GROUPS)
-    theta = model.theta + 0.1
+    tasks = TaskProblem(4.0 * RBF(1.0), Probit(), X, y, 1, groups=GROUPS)
+    theta, kernel = tasks.theta + 0.1, tasks.kernel
     if isinstance(engine, EP):
-        value, gradient, states = model.value_and_gradient(theta)
-        apart = [
-            Model(model.kernel, Probit(), engine, X[own], y[own], 1).value_and_gradient(theta)[:2] for own in GROUPS
-        ]
+        together = Objective(tasks, engine, engine)
+        alone = [Objective(Problem(kernel, Probit(), X[own], y[own], 1), engine, engine) for own in GROUPS]
+        value, gradient, states = together.value_and_gradient(theta)
+        apart = [task.value_and_gradient(theta)[:2] for task in alone]
         assert value == pytest.approx(sum(v for v, _ in apart), rel=1e-12)
         assert relative_error(gradient, sum(g for _, g in apart)) < 1e-9
-        assert model.evidence(theta) == pytest.approx(value, rel=1e-9)
-        again, _, _ = model.value_and_gradient(theta, states)
+        assert together.evidence(theta) == pytest.approx(value, rel=1e-9)
+        again, _, _ = together.value_and_gradient(theta, states)
         assert again == pytest.approx(value, abs=1e-6)
-        scores = [Model(model.kernel, Probit(), engine, X[own], y[own], 1).loo_score(theta)[0] for own in GROUPS]
-        assert model.loo_score(theta)[0] == pytest.approx(sum(scores), rel=1e-9)
+        scores = [task.loo_score(theta)[0] for task in alone]
+        assert together.loo_score(theta)[0] == pytest.approx(sum(scores), rel=1e-9)
     else:
-        active, _ = model.select(engine, theta)
-        sites = [own.sites() for own in active]
-        batches = _batched(model, sites)
-        value, slope, _ = _site_evidence(model.kernel, batches, theta)
-        expected = central_difference(lambda t: _site_evidence(model.kernel, batches, t)[0], theta)
+        sites = [active.sites() for active in select_parts(tasks, engine, theta)]
+        batches = _batched(tasks, sites)
+        value, slope, _ = _site_evidence(kernel, batches, theta)
+        expected = central_difference(lambda t: _site_evidence(kernel, batches, t)[0], theta)
         assert relative_error(slope, expected) < 1e-7
-        # Small tasks are worked out side by side; that changes nothing.
+        # Small tasks are computed side by side; that changes nothing.
         assert len(batches) == 1
         apart = [
-            _site_evidence(model.kernel, _batched(part, [own]), theta)[0]
-            for part, own in zip(model.parts, sites, strict=True)
+            _site_evidence(kernel, _batched(part, [own]), theta)[0]
+            for part, own in zip(tasks.parts, sites, strict=True)
         ]
         assert value == pytest.approx(sum(apart), rel=1e-12)
 
@@ -125,27 +124,26 @@ def test_learning_sums_over_tasks(problem, engine):
 def test_thinning_keeps_every_task(problem):
     X, _, _ = problem
     y = np.arange(60) % 2
-    few = TaskModel(RBF(), Probit(), EP(), X, y, 1, groups=GROUPS).thinned(14)
+    few = TaskProblem(RBF(), Probit(), X, y, 1, groups=GROUPS).thinned(14)
     assert [len(own) for own in few.groups] == [14, 14, 12]
     np.testing.assert_array_equal(np.concatenate(few.groups), np.arange(40))
     np.testing.assert_array_equal(few.X[few.groups[2]], X[GROUPS[2]])
     assert set(few.y[few.groups[1]]) == {0, 1}
 
 
-def test_one_against_rest_shares_the_kernel(problem):
+def test_one_versus_rest_shares_the_kernel(problem):
     X, y, _ = problem
     y = np.where(np.arange(60) % 3 == 0, y, -1)
     likelihoods = tuple(NullCategory(0.6, 0.7, bias, 0.1, fixed=("bias", "variance")) for bias in (-0.5, 0.0, 0.3))
-    model = OneAgainstRest(2.0 * RBF(), likelihoods[0], IVM(20), X, y, 1, likelihoods=likelihoods)
-    for c, part in enumerate(model.parts):
+    whole = OneVersusRestProblem(2.0 * RBF(), likelihoods[0], X, y, 1, likelihoods=likelihoods)
+    for c, part in enumerate(whole.parts):
         assert set(part.y[y < 0]) == {-1}
         np.testing.assert_array_equal(part.y[y >= 0], y[y >= 0] == c)
         assert part.likelihood.bias == likelihoods[c].bias
-    active, _ = model.select(model.engine, model.theta)
-    beliefs = [(own.mean, own.variance) for own in active]
-    split = model.kernel.theta.size
-    value, slope, _ = _partition(model, beliefs, model.theta[split:])
-    numeric = central_difference(lambda t: _partition(model, beliefs, t)[0], model.theta[split:])
+    moments = [(active.mean, active.variance) for active in select_parts(whole, IVM(20), whole.theta)]
+    theta = whole.theta[whole.kernel.theta.size :]
+    value, slope, _ = _partition(whole, moments, theta)
+    numeric = central_difference(lambda t: _partition(whole, moments, t)[0], theta)
     assert relative_error(slope, numeric) < 1e-7
     assert np.isfinite(value)
 
@@ -164,7 +162,7 @@ def test_the_widely_spread_sine_gets_most_rows():
         )
         task = np.repeat(["bimodal", "narrow", "wide"], 30)
         y = np.sin(np.pi / 5.0 * x + np.repeat(rng.uniform(0.0, 6.0, 3), 30))
-        model = MultiTaskIVM(RBF(1.0), n_active=15, hyper="fixed").fit(x[:, None], y, task=task)
+        model = MultiTaskIVMRegressor(RBF(1.0), n_active=15, hyper="fixed").fit(x[:, None], y, task=task)
         wide.append(np.sum(model.active_task_ == "wide"))
     assert min(wide) >= 8
     assert np.mean(wide) == pytest.approx(9.0, abs=1.0)

@@ -1,4 +1,4 @@
-"""The sampler against closed forms, its own calibration, and the engines it judges."""
+"""The sampler against closed forms, its own calibration, and the engines that approximate what it samples."""
 
 import warnings
 
@@ -10,17 +10,18 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from gpclass import GPClassifier
-from gpclass.inference import EP, VB, Gibbs, Laplace, posteriors
+from gpclass.inference import EP, VB, DensePrior, Gibbs, Laplace, posteriors
 from gpclass.inference.calibration import Calibration
 from gpclass.inference.dense.gibbs import importance_evidence
-from gpclass.inference.posteriors import make_posterior
 from gpclass.kernels import RBF
 from gpclass.likelihoods import Gaussian, MultinomialProbit, Probit
 from gpclass.numerics import probit_moments as cone
 from gpclass.numerics import probit_sampling as cone_draws
+from gpclass.numerics.arrays import namespace, to_host
 from gpclass.numerics.diagnostics import split_r_hat
 from gpclass.numerics.probit_moments import _log_integrand, _support
 from gpclass.numerics.probit_sampling import _draw_label
+from tests.inference.namespaces import NAMESPACES, moved
 
 
 @pytest.mark.parametrize("mean", [[0.3, -0.4, 1.8, 0.0], [-6.0, 2.0, 1.0], [20.0, 0.0]])
@@ -47,7 +48,7 @@ def test_metropolis_step_accepts_by_the_right_ratio():
     a, b = np.ones(3), np.array([0.7, -1.5, 0.3])
     peak, low, high, intervals, _ = _support(a, b, 3)
     nodes = np.linspace(low, high, intervals + 1)
-    objective_trace = np.array([_log_integrand(u, a, b, 3)[0] for u in nodes]) - peak
+    log_density = np.array([_log_integrand(u, a, b, 3)[0] for u in nodes]) - peak
     buffer = np.empty(4096)
     refused = 0
     for where in np.linspace(0.02, 0.98, 25):
@@ -55,7 +56,7 @@ def test_metropolis_step_accepts_by_the_right_ratio():
         for current in np.linspace(low + 1.0, high - 1.0, 9):
             log_ratio = 0.0
             for u, sign in ((proposal, 1.0), (current, -1.0)):
-                log_ratio += sign * (_log_integrand(u, a, b, 3)[0] - peak - np.interp(u, nodes, objective_trace))
+                log_ratio += sign * (_log_integrand(u, a, b, 3)[0] - peak - np.interp(u, nodes, log_density))
             below, above = np.exp(log_ratio - 1e-7), np.exp(log_ratio + 1e-7)
             assert _draw_label(a, b, 3, current, where, below, buffer) == proposal
             if above < 1.0:
@@ -93,15 +94,15 @@ def test_importance_sampled_evidence_of_three_labels_is_the_closed_form():
     K = (2.0 * RBF(1.0))(X)
     r = np.outer(2 * y - 1, 2 * y - 1) * K / 3.0
     exact = np.log(0.125 + (np.arcsin(r[0, 1]) + np.arcsin(r[0, 2]) + np.arcsin(r[1, 2])) / (4 * np.pi))
-    estimate = importance_evidence(K, y, Probit(), 1, np.random.default_rng(0), n_samples=50_000)
+    estimate = importance_evidence(DensePrior(K, 1), y, Probit(), np.random.default_rng(0), n_samples=50_000)
     assert estimate == pytest.approx(exact, abs=0.005)
 
 
 def test_an_importance_sample_that_misses_is_not_reported():
     X, y = _small(60, 3)
     y = (y + (np.random.default_rng(1).random(60) < 0.3)) % 3
-    K = (1e5 * RBF(1.0))(X)
-    assert np.isnan(importance_evidence(K, y, MultinomialProbit(), 3, np.random.default_rng(0), n_samples=200))
+    prior = DensePrior((1e5 * RBF(1.0))(X), 3)
+    assert np.isnan(importance_evidence(prior, y, MultinomialProbit(), np.random.default_rng(0), n_samples=200))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_posterior_ranks_are_uniform(likelihood, C):
             C,
             np.random.SeedSequence(trial),
         )
-        # A quantity that the labels speak about.
+        # A quantity that the labels depend on.
         quantity = (lambda g: g[..., 0, 0] - g[..., 0, 1]) if C > 1 else (lambda g: g[..., 0, 0])
         ranks.append(int(np.sum(quantity(means) < quantity(f))))
     counts = np.bincount(np.array(ranks) * n_bins // 64, minlength=n_bins)
@@ -172,14 +173,14 @@ def test_sampling_behind_the_estimator():
         learned = GPClassifier(inference=Gibbs(n_draws=20, burn_in=50, n_chains=2)).fit(X, y)
     assert learned.hyper_.n_evaluations > 3
     with pytest.raises(TypeError, match="Gibbs sampling needs Probit"):
-        Gibbs()(np.eye(3), np.zeros(3), Gaussian(), 1)
+        Gibbs()(DensePrior(np.eye(3), 1), np.zeros(3), Gaussian())
     with pytest.warns(ConvergenceWarning, match="R-hat is up to"):
         GPClassifier(1e4 * RBF(1.0), inference=Gibbs(n_draws=10, burn_in=0, thin=1), hyper="fixed").fit(X, y)
 
 
-@pytest.mark.parametrize("amplitude", [1.0, 10.0])
+@pytest.mark.parametrize("amplitude", [pytest.param(1.0, marks=pytest.mark.slow), 10.0])
 def test_engines_against_long_chains(amplitude):
-    """GR06 6.2: coupled EP is closest to sampling, Laplace furthest (docs/design.md has the long table)."""
+    """GR06 6.2: coupled EP is closest to sampling, Laplace furthest (docs/decisions/0045-distance-to-gibbs.md)."""
     X, y = load_iris(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     order = np.random.default_rng(0).permutation(150)
@@ -187,8 +188,8 @@ def test_engines_against_long_chains(amplitude):
     kernel, likelihood = amplitude * RBF(1.3), MultinomialProbit()
 
     def proba(engine):
-        weights = engine(kernel(X[train]), y[train], likelihood, 3).weights
-        posterior = make_posterior(kernel, X[train], weights)
+        prior = DensePrior(kernel(X[train]), 3, kernel, X[train])
+        posterior = engine(prior, y[train], likelihood).posterior
         return np.exp(posterior.predict_log(likelihood, X[test], Calibration()))
 
     truth = proba(Gibbs(n_draws=400, thin=25, burn_in=1000, n_chains=4))
@@ -203,10 +204,33 @@ def test_without_evidence_the_draws_are_the_same():
     X = np.random.default_rng(0).standard_normal((12, 2))
     K, y = RBF(1.0)(X), np.arange(12) % 3
     few = {"n_draws": 20, "burn_in": 10, "n_chains": 1}
-    told, untold = (Gibbs(**few, evidence=own)(K, y, MultinomialProbit(), 3) for own in (True, False))
-    np.testing.assert_array_equal(told.weights.alpha, untold.weights.alpha)
-    assert np.isfinite(told.log_evidence)
-    assert np.isnan(untold.log_evidence)
+    both, draws_only = (Gibbs(**few, evidence=own)(DensePrior(K, 3), y, MultinomialProbit()) for own in (True, False))
+    np.testing.assert_array_equal(both.posterior.draws.alpha, draws_only.posterior.draws.alpha)
+    assert np.isfinite(both.log_evidence)
+    assert np.isnan(draws_only.log_evidence)
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+@pytest.mark.parametrize(("likelihood", "n_classes", "C"), [(Probit(), 2, 1), (MultinomialProbit(), 3, 3)])
+def test_other_namespaces_give_the_same_numbers(likelihood, n_classes, C, name):
+    X, y = _small(12, n_classes)
+    kernel = 2.0 * RBF(1.0)
+    K = kernel(X)
+    sampler = Gibbs(n_draws=20, burn_in=10, n_chains=2)
+    ours, theirs = (sampler(DensePrior(own, C, kernel, X), y, likelihood) for own in (K, moved(K, name)))
+    assert theirs.log_evidence == ours.log_evidence
+    assert theirs.info == ours.info
+    np.testing.assert_array_equal(theirs.posterior.draws.latent, ours.posterior.draws.latent)
+    for found, expected in zip(theirs.posterior.draws[:3], ours.posterior.draws[:3], strict=True):
+        assert namespace(found) is namespace(moved(K, name))
+        np.testing.assert_array_equal(to_host(found), expected)
+    new = np.random.default_rng(3).normal(size=(5, 2))
+    for found, expected in zip(theirs.posterior.latent(new), ours.posterior.latent(new), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+    found, expected = (fit.posterior.predict_log(likelihood, new, Calibration()) for fit in (theirs, ours))
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+    found, expected = (fit.posterior.sample(new, 3, np.random.default_rng(0)) for fit in (theirs, ours))
+    np.testing.assert_allclose(found, expected, atol=1e-5)  # by the factor of a nearly singular covariance
 
 
 @pytest.mark.parametrize(("likelihood", "n_classes", "C"), [(Probit(), 2, 1), (MultinomialProbit(), 3, 3)])
@@ -214,7 +238,7 @@ def test_no_new_rows_are_no_trouble(likelihood, n_classes, C):
     X, y = _small(12, n_classes)
     sampler = Gibbs(n_draws=4, burn_in=0, thin=1, n_chains=2, evidence=False)
     for engine in (EP(coupling="none"), sampler):
-        posterior = make_posterior(RBF(1.0), X, engine(RBF(1.0)(X), y, likelihood, C).weights)
+        posterior = engine(DensePrior(RBF(1.0)(X), C, RBF(1.0), X), y, likelihood).posterior
         mean, variance = posterior.latent(X[:0])
         assert mean.shape == variance.shape == (0, C)
         assert posterior.predict_log(likelihood, X[:0], Calibration()).shape == (0, n_classes)

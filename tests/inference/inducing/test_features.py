@@ -1,14 +1,16 @@
-"""Inference through inducing rows against the full models it must equal, and its gradient."""
+"""Inference through inducing points against the full models it must equal, and its gradient."""
 
 import numpy as np
 import pytest
 
-from gpclass.inference import EP, VB, SparseEP, SparseVB
-from gpclass.inference.inducing.features import ArrayRows, Features
-from gpclass.inference.posteriors import GaussianPosterior, InducingPosterior
+from gpclass.inference import EP, VB, DensePrior, InducingPrior, SparseEP, SparseVB
+from gpclass.inference.inducing import features as inducing
+from gpclass.inference.inducing.features import ArrayRows, Features, weighted_gram
+from gpclass.inference.posteriors import InducingPosterior
 from gpclass.kernels import RBF, Linear, Matern, White
 from gpclass.likelihoods import MultinomialProbit, OrderedProbit, Probit
 from tests.conftest import central_difference
+from tests.inference.namespaces import NAMESPACES, moved
 
 
 @pytest.fixture
@@ -28,34 +30,32 @@ LIKELIHOODS = [
 
 @pytest.mark.parametrize(("likelihood", "K"), LIKELIHOODS, ids=["classes", "binary", "ordered"])
 @pytest.mark.parametrize("kernel", [4.0 * RBF(1.5), 4.0 * Matern(1.5, nu=2.5) + White(0.3)], ids=["plain", "white"])
-@pytest.mark.parametrize("prior", ["dtc", "fitc"])
-def test_with_all_rows_inducing_it_is_full_ep(problem, likelihood, K, kernel, prior):
+@pytest.mark.parametrize("approximation", ["dtc", "fitc"])
+def test_with_all_rows_inducing_it_is_full_ep(problem, likelihood, K, kernel, approximation):
     X, y, new = problem
     y = y if K == 3 else (y == 0).astype(int)
     C = likelihood.n_latent(K)
-    features = Features(kernel, X, ArrayRows(X), prior)
-    sparse = SparseEP(tol=1e-9, max_iter=2000)(features, y, likelihood, C)
-    full = EP(coupling="none", tol=1e-9, max_iter=2000)(kernel(X), y, likelihood, C)
+    features = Features(kernel, X, ArrayRows(X), approximation)
+    sparse = SparseEP(tol=1e-9, max_iter=2000)(InducingPrior(features, C), y, likelihood)
+    full = EP(coupling="none", tol=1e-9, max_iter=2000)(DensePrior(kernel(X), C, kernel, X), y, likelihood)
     assert sparse.info.converged
     assert sparse.log_evidence == pytest.approx(full.log_evidence, abs=1e-8)
     np.testing.assert_allclose(sparse.loo[0], full.loo[0], atol=1e-5)
     np.testing.assert_allclose(sparse.loo[1], full.loo[1], atol=1e-6)
-    ours = InducingPosterior(kernel, X, features.chol, sparse.mean, sparse.spread).latent(new)
-    theirs = GaussianPosterior(kernel, X, full.weights).latent(new)
+    ours, theirs = sparse.posterior.latent(new), full.posterior.latent(new)
     np.testing.assert_allclose(ours.mean, theirs.mean, atol=1e-6)
     np.testing.assert_allclose(ours.cov, theirs.cov, atol=1e-6)
 
 
-@pytest.mark.parametrize("prior", ["dtc", "fitc"])
-def test_with_all_rows_inducing_it_is_full_variational_bayes(problem, prior):
+@pytest.mark.parametrize("approximation", ["dtc", "fitc"])
+def test_with_all_rows_inducing_it_is_full_variational_bayes(problem, approximation):
     X, y, new = problem
     kernel = 4.0 * RBF(1.5)
-    features = Features(kernel, X, ArrayRows(X), prior)
-    sparse = SparseVB(tol=1e-8)(features, y, MultinomialProbit(), 3)
-    full = VB(tol=1e-10)(kernel(X), y, MultinomialProbit(), 3)
+    features = Features(kernel, X, ArrayRows(X), approximation)
+    sparse = SparseVB(tol=1e-8)(InducingPrior(features, 3), y, MultinomialProbit())
+    full = VB(tol=1e-10)(DensePrior(kernel(X), 3, kernel, X), y, MultinomialProbit())
     assert sparse.log_evidence == pytest.approx(full.log_evidence, abs=1e-9)
-    ours = InducingPosterior(kernel, X, features.chol, sparse.mean, sparse.spread).latent(new)
-    theirs = GaussianPosterior(kernel, X, full.weights).latent(new)
+    ours, theirs = sparse.posterior.latent(new), full.posterior.latent(new)
     np.testing.assert_allclose(ours.mean, theirs.mean, atol=1e-6)
     np.testing.assert_allclose(ours.cov, theirs.cov, atol=1e-6)
     # Leave-one-out: variances alike, means by each class's own curvature instead of all together.
@@ -74,7 +74,7 @@ def test_gradient_of_the_evidence(problem, likelihood, K):
 
     def evidence(theta, gradient=False):
         own, noise = kernel.with_theta(theta[:split]), likelihood.with_theta(theta[split:])
-        return engine(Features(own, X[:12], ArrayRows(X)), y, noise, C, gradient=gradient)
+        return engine(InducingPrior(Features(own, X[:12], ArrayRows(X)), C), y, noise, gradient=gradient)
 
     theta = np.concatenate([kernel.theta, likelihood.theta])
     expected = central_difference(lambda t: evidence(t).log_evidence, theta)
@@ -83,11 +83,10 @@ def test_gradient_of_the_evidence(problem, likelihood, K):
 
 def test_blocks_and_cache_change_nothing(problem, monkeypatch):
     X, y, _ = problem
-    from gpclass.inference import inducing
 
     def fit():
         engine = SparseEP(tol=1e-10, max_iter=2000)
-        return engine(Features(4.0 * RBF(1.5), X[:20], ArrayRows(X)), y, MultinomialProbit(), 3)
+        return engine(InducingPrior(Features(4.0 * RBF(1.5), X[:20], ArrayRows(X)), 3), y, MultinomialProbit())
 
     whole = fit()
     monkeypatch.setattr(inducing, "BLOCK_ROWS", 7)
@@ -96,16 +95,14 @@ def test_blocks_and_cache_change_nothing(problem, monkeypatch):
     uncached = fit()
     for other in (pieces, uncached):
         assert other.info.converged
-        np.testing.assert_allclose(other.mean, whole.mean, atol=1e-7)
+        np.testing.assert_allclose(other.posterior.mean, whole.posterior.mean, atol=1e-7)
         np.testing.assert_allclose(other.loo[1], whole.loo[1], atol=1e-7)
         assert other.log_evidence == pytest.approx(whole.log_evidence, abs=1e-7)
-    np.testing.assert_array_equal(pieces.mean, uncached.mean)
+    np.testing.assert_array_equal(pieces.posterior.mean, uncached.posterior.mean)
 
 
-def test_blocks_in_turn_settle_where_all_at_once_go_to_and_fro(monkeypatch):
-    """Many rows through few inducing ones: each sweep of all rows at once overshoots."""
-    from gpclass.inference import inducing
-
+def test_blocks_in_turn_converge_where_all_at_once_oscillate(monkeypatch):
+    """Many rows through few inducing points: each sweep of all rows at once overshoots."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 2))
     y = np.argmax(np.column_stack([X, -X.sum(axis=1)]) + 0.3 * rng.standard_normal((3000, 3)), axis=1)
@@ -113,15 +110,13 @@ def test_blocks_in_turn_settle_where_all_at_once_go_to_and_fro(monkeypatch):
     for size in (100, 3000):
         monkeypatch.setattr(inducing, "BLOCK_ROWS", size)
         features = Features(50.0 * RBF(2.0), X[:10], ArrayRows(X), approximation="dtc")
-        fit = SparseEP()(features, y, MultinomialProbit(), 3)
+        fit = SparseEP()(InducingPrior(features, 3), y, MultinomialProbit())
         assert fit.info.converged
         sweeps.append(fit.info.n_iter)
     assert sweeps[0] < sweeps[1] / 2
 
 
 def test_weighted_gram_takes_either_sign():
-    from gpclass.inference.inducing.features import weighted_gram
-
     rng = np.random.default_rng(1)
     V = rng.standard_normal((4, 9))
     for weight in (rng.standard_normal(9), -rng.random(9), rng.random(9)):
@@ -132,32 +127,33 @@ def test_single_precision_is_close(problem):
     X, y, _ = problem
     for engine in (SparseEP(max_iter=10), SparseVB()):
         single, double = (
-            engine(Features(4.0 * RBF(1.5), X[:20], ArrayRows(X), dtype=dtype), y, MultinomialProbit(), 3)
+            engine(
+                InducingPrior(Features(4.0 * RBF(1.5), X[:20], ArrayRows(X), dtype=dtype), 3), y, MultinomialProbit()
+            )
             for dtype in ("float32", "float64")
         )
-        np.testing.assert_allclose(single.mean, double.mean, atol=2e-3)
+        np.testing.assert_allclose(single.posterior.mean, double.posterior.mean, atol=2e-3)
 
 
 def test_a_warm_start_is_kept(problem):
     X, y, _ = problem
-    features = Features(4.0 * RBF(1.5), X[:20], ArrayRows(X))
-    settled = SparseEP(tol=1e-8, max_iter=1000)(features, y, MultinomialProbit(), 3)
-    again = SparseEP(tol=1e-6, max_iter=1000)(features, y, MultinomialProbit(), 3, init=settled.state)
+    prior = InducingPrior(Features(4.0 * RBF(1.5), X[:20], ArrayRows(X)), 3)
+    converged = SparseEP(tol=1e-8, max_iter=1000)(prior, y, MultinomialProbit())
+    again = SparseEP(tol=1e-6, max_iter=1000)(prior, y, MultinomialProbit(), init=converged.state)
     assert again.info.n_iter < 5
-    assert again.log_evidence == pytest.approx(settled.log_evidence, abs=1e-6)
+    assert again.log_evidence == pytest.approx(converged.log_evidence, abs=1e-6)
 
 
-def test_joint_beliefs_and_draws(problem):
+def test_joint_predictions_and_draws(problem):
     X, y, new = problem
     features = Features(4.0 * RBF(1.5), X[:20], ArrayRows(X))
-    fit = SparseEP()(features, y, MultinomialProbit(), 3)
-    posterior = InducingPosterior(features.kernel, X[:20], features.chol, fit.mean, fit.spread)
+    posterior = SparseEP()(InducingPrior(features, 3), y, MultinomialProbit()).posterior
     joint, marginal = posterior.joint(new), posterior.latent(new)
     np.testing.assert_allclose(np.diagonal(joint.cov, axis1=1, axis2=2).T, marginal.cov, atol=1e-9)
     draws = posterior.sample(new, 4000, np.random.default_rng(0))
     np.testing.assert_allclose(draws.mean(axis=0), marginal.mean, atol=0.15)
     np.testing.assert_allclose(draws.var(axis=0), marginal.cov, rtol=0.15)
-    # The same beliefs from moments at the inducing rows.
+    # The same posterior from moments at the inducing points.
     u = posterior.joint(X[:20])
     again = InducingPosterior.from_moments(features.kernel, X[:20], u.mean, u.cov)
     np.testing.assert_allclose(again.latent(new).cov, marginal.cov, atol=1e-5)
@@ -165,15 +161,35 @@ def test_joint_beliefs_and_draws(problem):
 
 
 @pytest.mark.parametrize("engine", [SparseEP(tol=1e-6, max_iter=500), SparseVB()], ids=["ep", "vb"])
-@pytest.mark.parametrize("prior", ["dtc", "fitc"])
-def test_without_its_label_a_row_is_less_certain(problem, engine, prior):
-    # All of D belongs to what is not known of a row, whichever part of it labels are heard through.
+@pytest.mark.parametrize("approximation", ["dtc", "fitc"])
+def test_without_its_label_a_row_is_less_certain(problem, engine, approximation):
+    # All of D is uncertainty about a row, whichever part of it is noise between its site and its label.
     X, y, _ = problem
-    features = Features(4.0 * RBF(1.0), X[:8], ArrayRows(X), prior)
-    fit = engine(features, y, MultinomialProbit(), 3)
-    with_label = InducingPosterior(features.kernel, X[:8], features.chol, fit.mean, fit.spread).latent(X)
+    features = Features(4.0 * RBF(1.0), X[:8], ArrayRows(X), approximation)
+    fit = engine(InducingPrior(features, 3), y, MultinomialProbit())
+    with_label = fit.posterior.latent(X)
     D = np.concatenate([block.site_noise + block.dropped_variance for block in features])
     assert D.max() > 1.0
     explained, left = with_label.cov - D[:, None], fit.loo[1] - D[:, None]
     assert np.all(left > explained - 1e-9)
     assert np.all(explained > -1e-9)
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_predictions_in_other_namespaces(problem, name):
+    X, y, new = problem
+    features = Features(4.0 * RBF(1.5), X[:20], ArrayRows(X))
+    for engine in (SparseEP(), SparseVB()):  # a factor for each class, and one for all
+        ours = engine(InducingPrior(features, 3), y, MultinomialProbit()).posterior
+        parts = (moved(part, name) for part in (ours.chol, ours.mean, ours.spread))
+        theirs = InducingPosterior(ours.kernel, ours.X, *parts)
+        for found, expected in ((theirs.latent(new), ours.latent(new)), (theirs.joint(new), ours.joint(new))):
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_allclose(one, other, atol=1e-10)
+    u = ours.joint(X[:20])
+    one, other = (
+        InducingPosterior.from_moments(ours.kernel, ours.X, mean, cov).latent(new)
+        for mean, cov in (u, (moved(u.mean, name), moved(u.cov, name)))
+    )
+    np.testing.assert_allclose(other.mean, one.mean, atol=1e-7)
+    np.testing.assert_allclose(other.cov, one.cov, atol=1e-7)

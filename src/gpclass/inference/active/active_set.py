@@ -1,4 +1,4 @@
-"""Gaussian beliefs about many rows, given sites at a few of them: the state of the informative vector machine.
+"""The Gaussian posterior of many rows, given sites at a few of them: the state of the informative vector machine.
 
 The posterior given sites with precisions B and means m at the active rows I is (LPJ05 eqs 20-25)
 
@@ -12,17 +12,17 @@ Where the sites of all latent functions have the same precisions (one latent fun
 5.1-5.4 under a shared kernel), they share M, L and the variances: G = 1 group of latent functions instead of C.
 """
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ...kernels import Kernel
+from ...kernels.rows import features, with_features
 from ...numerics import linalg
 from ...numerics.compiled import jit, over_rows
-from ..base import GaussianTerms, class_matrix
+from ..base import GaussianTerms, Latent, class_matrix
+from ..posteriors import GaussianPosterior
 
 #: Variances stay above this share of the prior's: rounding can push them below zero where the data settle everything.
 _FLOOR = 1e-12
@@ -32,11 +32,11 @@ _BLOCK_ROWS = 8192
 _BLOCK_COLUMNS = 256
 
 
-class Columns:
+class CovarianceColumns:
     """Columns of K, a block of rows at a time."""
 
     def __init__(self, kernel: Kernel, X: np.ndarray) -> None:
-        self.kernel, self.X = kernel, np.ascontiguousarray(X)
+        self.kernel, self.X = kernel, with_features(X, np.ascontiguousarray(features(X)))
         self.diagonal = kernel.diag(X)
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ class ActiveSet:
 
     Attributes
     ----------
-    mean (n, C), variance (n, G) : beliefs at all rows
+    mean (n, C), variance (n, G) : posterior moments at all rows
     floor (n, G) : no variance falls below this
     rows : the active rows, in the order of their inclusion
     excluded (n,) : rows that no selection may choose
@@ -83,7 +83,7 @@ class ActiveSet:
     def __init__(
         self, kernel: Kernel, X: np.ndarray, n_latent: int, capacity: int, shared: bool, dtype: type = np.float64
     ) -> None:
-        self.columns = Columns(kernel, X)
+        self.columns = CovarianceColumns(kernel, X)
         G = 1 if shared else n_latent
         diagonal = np.atleast_2d(self.columns.diagonal).T
         self.variance = np.array(np.broadcast_to(diagonal, (len(X), G)), order="F")
@@ -206,7 +206,7 @@ class ActiveSet:
             sites[S - 1] = 0.0
         self.rows.pop(position)
 
-    def without_own_site(self) -> tuple[np.ndarray, np.ndarray]:
+    def without_own_site(self) -> Latent:
         """Means and variances (n, C) of every row given the labels of others: its own site, if any, divided out."""
         variance = np.array(np.broadcast_to(self.variance, self.mean.shape))
         mean = self.mean.copy()
@@ -216,7 +216,7 @@ class ActiveSet:
         left = np.maximum(1.0 - precision * variance[rows], 1e-10)
         mean[rows] = (mean[rows] - precision * variance[rows] * self.site_mean[:S]) / left
         variance[rows] /= left
-        return mean, variance
+        return Latent(mean, variance)
 
     def worth(self) -> np.ndarray:
         """How far each active row's site moves the posterior, (S,): KL(with it || without it), in nats."""
@@ -232,8 +232,8 @@ class ActiveSet:
         S = self.size
         return ActiveSites(np.array(self.rows), self.site_precision[:S].copy(), self.site_mean[:S].copy())
 
-    def weights(self) -> GaussianTerms:
-        """The posterior in the form that predictions need, at the active rows.
+    def posterior(self) -> GaussianPosterior:
+        """The posterior, at the active rows.
 
         The factor is computed anew: it is free of what many updates have rounded away, and a saved model need not keep
         what can be had again to the last bit (``posteriors``).
@@ -248,9 +248,9 @@ class ActiveSet:
             # (B^-1 + K)^-1 m
             pulled = root[:, None] * self.site_mean[:S, classes]
             alpha[:, classes] = root[:, None] * linalg.solve(factors[g], pulled)
-        if self.n_groups == 1:
-            return GaussianTerms(alpha, roots[:, 0], factors[0])
-        return GaussianTerms(alpha, roots, np.stack(factors))
+        shared = self.n_groups == 1
+        terms = GaussianTerms(alpha, roots[:, 0] if shared else roots, factors[0] if shared else np.stack(factors))
+        return GaussianPosterior(self.columns.kernel, self.columns.X[self.rows], terms)
 
 
 def _append_column(

@@ -1,19 +1,19 @@
 """The informative vector machine: selection by assumed density filtering, then refinement of the sites chosen."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ...kernels import Kernel, PerClass
 from ...likelihoods import Gaussian, Likelihood
-from ...training.monitor import task
-from ..base import Engine, Fit, Info, class_matrix
+from ...training.monitor import SILENT, Monitor
+from ..base import Engine, Fit, Info, Latent, class_matrix
 from ..dense.ep import EP, Sites
 from ..dense.latent_objective import LatentObjective, Point
 from ..dense.product_form_posterior import ProductFormPosterior, Workspace
 from ..dense.vb import left_out_variance
+from ..prior import ActivePrior, DensePrior
 from ..settings import check_counts, check_settings
 from .active_set import ActiveSet, ActiveSites
 from .selection import Selector
@@ -24,8 +24,16 @@ DEFAULT_SIZE = 500
 _ALL_AT_ONCE = 2e7
 
 
+class Selected(NamedTuple):
+    """Active rows, and whether Ctrl-C or a callback ended their selection early."""
+
+    active: ActiveSet
+    interrupted: bool
+    stopped: bool = False
+
+
 @dataclass(frozen=True)
-class IVM:
+class IVM(Engine):
     """Settings of the informative vector machine (LPJ05 section 3, GR06 section 5).
 
     Parameters
@@ -41,13 +49,14 @@ class IVM:
     block_size : int
         Rows taken up by one matrix product (``selection.Selector``); 1 is the algorithm as published.
     n_exchanges : int
-        After selection, how often at most the active row that is missed least makes workspace for the most informative one.
+        After selection, how often at most the active row that is missed least makes way for the most informative one.
     refine : bool
         After selection, whether the sites are made to agree with each other: expectation propagation (or variational
         Bayes, for "vb") over the active rows.
     dtype : "float64" or "float32"
         Of the one large array, n x n_active.
-    learner : engine that learns kernel parameters from a sample of rows
+    learn_by : engine
+        What learns kernel parameters from a sample of rows.
     """
 
     n_active: int | None = None
@@ -57,7 +66,9 @@ class IVM:
     n_exchanges: int = 0
     refine: bool = True
     dtype: str = "float64"
-    learner: Engine = field(default_factory=EP)
+    learn_by: Engine = field(default_factory=EP)
+
+    prior_type: ClassVar = ActivePrior
 
     def __post_init__(self) -> None:
         if self.n_active is not None:
@@ -65,29 +76,64 @@ class IVM:
         check_settings(self, block_size=1, n_exchanges=0)
         self._selector(1)
 
-    def _selector(self, n_latent: int, shared_kernel: bool = True) -> Selector:
+    @property
+    def learner(self) -> Engine:
+        return self.learn_by
+
+    def _selector(self, n_latent: int, vb_works: bool = True) -> Selector:
         many = n_latent > 1
         criterion = ("probability" if many else "entropy") if self.criterion == "auto" else self.criterion
-        update = ("vb" if many and shared_kernel else "adf") if self.update == "auto" else self.update
+        update = ("vb" if many and vb_works else "adf") if self.update == "auto" else self.update
         return Selector(criterion, update, self.block_size)
+
+    def __call__(
+        self,
+        prior: ActivePrior,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        init: Any = None,
+        gradient: bool = False,
+        monitor: Monitor = SILENT,
+        rng: np.random.Generator | None = None,
+    ) -> Fit:
+        """Select active rows, going on from the ``ActiveSites`` in ``init``, and refine their sites.
+
+        An interrupt (Ctrl-C) keeps the rows selected so far, and the result is marked as interrupted. ``rng`` breaks
+        ties between rows; None takes the first of them.
+        """
+        if gradient:
+            raise TypeError("IVM has no gradient of an evidence; kernel parameters are learned by learn_by")
+        active, interrupted, stopped = self.select(prior, y, likelihood, init, monitor, rng)
+        sites = active.sites()
+        try:
+            fit = self.finish(active, y, likelihood, monitor)
+        except KeyboardInterrupt:
+            active.clear()
+            active.include_all(*sites)
+            fit, interrupted = replace(self, refine=False).finish(active, y, likelihood), True
+        info = fit.info._replace(stopped=stopped or fit.info.stopped, interrupted=interrupted)
+        return fit._replace(info=info, state=active.sites())
+
+    def why_not_converged(self, info: Info) -> str:
+        return (
+            "the sites of the active rows do not quite agree with each other: refinement stopped without converging, "
+            "and its best state is kept (refine=False goes without)"
+        )
 
     def size(self, n_rows: int) -> int:
         """How many of so many rows are kept."""
         return min(DEFAULT_SIZE if self.n_active is None else self.n_active, n_rows)
 
     def selector(self, kernel: Kernel, likelihood: Likelihood, n_latent: int) -> Selector:
-        """The selector for such a model, or why there is none."""
-        selector = self._selector(n_latent, not isinstance(kernel, PerClass))
-        name = type(likelihood).__name__
+        """The selector for such a model; refuses a model that has none."""
+        selector = self._selector(n_latent, not isinstance(kernel, PerClass) and "augment" in likelihood.supports)
         if kernel.pairwise:
             raise TypeError(
                 "the informative vector machine needs features, not the covariances that a Precomputed kernel takes"
             )
-        if likelihood.predictive is not likelihood:
-            raise TypeError("the informative vector machine takes no weights or soft labels")
-        if not likelihood.provides("tilted"):
-            raise TypeError(f"the informative vector machine needs a likelihood with tilted moments; {name} has none")
-        if selector.update == "vb" and not likelihood.provides("augment"):
+        self.check(likelihood, n_latent)
+        if selector.update == "vb" and "augment" not in likelihood.supports:
+            name = type(likelihood).__name__
             raise TypeError(f"update='vb' needs a probit likelihood, got {name}; use update='adf'")
         return selector
 
@@ -102,103 +148,103 @@ class IVM:
 
     def select(
         self,
-        kernel: Kernel,
-        X: np.ndarray,
+        prior: ActivePrior,
         y: np.ndarray,
         likelihood: Likelihood,
-        n_latent: int,
-        rng: np.random.Generator | None = None,
         start: ActiveSites | None = None,
-        excluded: np.ndarray | None = None,
-    ) -> tuple[ActiveSet, bool]:
-        """Choose the active rows (LPJ05 algorithm 1), going on from ``start``; and whether Ctrl-C cut it short.
+        monitor: Monitor = SILENT,
+        rng: np.random.Generator | None = None,
+    ) -> Selected:
+        """Select the active rows (LPJ05 algorithm 1), going on from ``start``.
 
-        Rows that are ``excluded`` (n,) are not chosen, but beliefs about them are kept too. What has been chosen when an
-        interrupt comes is kept: it is reported and not raised.
+        Predictions are kept up to date for all rows, also for those that the prior excludes from selection. An
+        interrupt keeps what has been selected: it is returned and not raised.
         """
+        kernel, n_latent = prior.kernel, prior.n_latent
         selector = self.selector(kernel, likelihood, n_latent)
-        active = self.empty(kernel, X, n_latent, selector)
+        active = self.empty(kernel, prior.X, n_latent, selector)
         if start is not None and len(start.rows):
             kept = slice(0, self.size(len(start.rows)))
             active.include_all(start.rows[kept], start.precision[kept], start.mean[kept])
-        if excluded is not None:
-            active.excluded = excluded
+        if prior.excluded is not None:
+            active.excluded = prior.excluded
         try:
-            selector.grow(active, y, likelihood, self.size(len(y)), rng)
+            stopped = selector.grow(active, y, likelihood, self.size(len(y)), rng, monitor)
             if active.size < len(y):
-                selector.exchange(active, y, likelihood, self.n_exchanges, rng)
+                stopped |= selector.exchange(active, y, likelihood, self.n_exchanges, rng, monitor)
         except KeyboardInterrupt:
             if not active.size:
                 raise
-            # A row may have been half included: begin again with those that are whole.
+            # A row may be half included: include those that are complete again.
             whole = active.sites()
             active.clear()
             active.include_all(*whole)
-            return active, True
-        return active, False
+            return Selected(active, True)
+        return Selected(active, False, stopped)
 
-    def finish(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood) -> Fit:
-        """Refine the sites if that is wanted; the result, with beliefs about every row without its own label."""
-        fit = self.settle(active, y, likelihood)
-        beliefs = active.without_own_site()
+    def finish(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood, monitor: Monitor = SILENT) -> Fit:
+        """The fit after selection, its sites refined where that is wanted, with ``loo`` for all rows."""
+        fit = self.refined(active, y, likelihood, monitor)
+        loo = active.without_own_site()
         if fit.loo is not None:
-            for belief, own in zip(beliefs, fit.loo, strict=True):
-                belief[active.rows] = own
-        return fit._replace(loo=beliefs)
+            for moment, own in zip(loo, fit.loo, strict=True):
+                moment[active.rows] = own
+        return fit._replace(loo=loo)
 
-    def settle(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood) -> Fit:
-        """Refine the sites if that is wanted; the result, with beliefs about the active rows without their own labels
-        where dividing out their sites would not do."""
-        kernel = active.columns.kernel
-        n_latent = active.mean.shape[1]
-        selector = self.selector(kernel, likelihood, n_latent)
+    def refined(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood, monitor: Monitor = SILENT) -> Fit:
+        """As ``finish``, but ``loo`` holds the active rows only, and only where dividing out their sites would flatter
+        the model."""
+        selector = self.selector(active.columns.kernel, likelihood, active.mean.shape[1])
         rows = np.array(active.rows)
         info = Info(active.size, True)
         if not self.refine or isinstance(likelihood, Gaussian):
             log_evidence = _chain_rule(active, y[rows], likelihood)
-            return Fit(active.weights(), log_evidence, log_evidence, info)
-        sites, fit = refined_sites(selector, active, y[rows], likelihood)
+            return Fit(active.posterior(), log_evidence, log_evidence, info)
+        sites, fit = refined_sites(selector, active, y[rows], likelihood, monitor)
         active.clear()
         active.include_all(rows, sites.precision, sites.location / sites.precision)
         info = fit.info._replace(n_iter=active.size + fit.info.n_iter)
-        return fit._replace(weights=active.weights(), info=info, state=None)
+        return fit._replace(posterior=active.posterior(), info=info, state=None)
 
 
-def refined_sites(selector: Selector, active: ActiveSet, y: np.ndarray, likelihood: Likelihood) -> tuple[Sites, Fit]:
+def refined_sites(
+    selector: Selector, active: ActiveSet, y: np.ndarray, likelihood: Likelihood, monitor: Monitor
+) -> tuple[Sites, Fit]:
     """Sites (S, G), (S, C) at the active rows that agree with each other, and the fit they come from."""
     S, C = active.size, active.mean.shape[1]
-    K = active.columns.kernel(active.columns.X[active.rows])
-    with task("refinement"):
+    prior = DensePrior(active.columns.kernel(active.columns.X[active.rows]), C)
+    with monitor.task("refinement") as steps:
         if selector.update == "vb":
-            # Variational Bayes (``vb``), without what it knows beyond the mode.
-            latent = LatentObjective(K, y, likelihood, C)
-            top, objective_trace, converged = latent.maximise(None, 1e-6, 200)
+            # Variational Bayes (``vb``) without the Laplace evidence at its mode.
+            latent = LatentObjective(prior.K, y, likelihood, C)
+            mode, objective_trace, converged, stopped = latent.maximise(None, 1e-6, 200, steps)
             noise = latent.noise[:, None]
             # Pseudo-observations y~ = mean + noise * slope, and the slope at the mode is K^-1 mean = alpha.
             precision = np.broadcast_to(1.0 / noise, (S, active.n_groups))
-            bound = top.J - 0.5 * latent.log_det
-            info = Info(len(objective_trace) - 1, converged)
-            loo = _leave_one_out(latent, top) if len(active.mean) == S else None
-            return Sites(precision, top.m / noise + top.alpha), Fit(active.weights(), bound, bound, info, loo=loo)
+            bound = mode.J - 0.5 * latent.log_det
+            info = Info(len(objective_trace) - 1, converged, stopped=stopped)
+            loo = _leave_one_out(latent, mode) if len(active.mean) == S else None
+            return Sites(precision, mode.m / noise + mode.alpha), Fit(None, bound, bound, info, loo)
         precision = np.broadcast_to(active.site_precision[:S], (S, C))
         start = Sites(precision.copy(), precision * active.site_mean[:S])
-        fit = EP(coupling="none", max_iter=400 if C == 1 else 100)(K, y, likelihood, C, init=start)
+        engine = EP(coupling="none", max_iter=400 if C == 1 else 100)
+        fit = engine(prior, y, likelihood, init=start, monitor=steps)
         return fit.state, fit._replace(loo=None)
 
 
-def _leave_one_out(latent: LatentObjective, top: Point) -> tuple[np.ndarray, np.ndarray]:
+def _leave_one_out(latent: LatentObjective, mode: Point) -> Latent:
     """Means and variances (S, C) of the active rows, each without its own label, where "vb" has refined their sites and
     all rows are active.
 
-    Dividing out a site is then too kind: a pseudo-observation has been max_step by its label already, and what is left
-    still knows it. How much the label has done is said by the likelihood's own curvature, as for ``VB``; where all
-    classes at once need too much memory, by that of each class alone, which lets a little of the label through. Of a
-    selection the same would be too hard: without a row that was kept, another would have been, and calibration by
-    rows that nothing stands in for makes predictions too shy (measured: docs/design.md).
+    Dividing out a site would be optimistic: its label has moved the pseudo-observation already, and what is left still
+    depends on it. The likelihood's own curvature says by how much, as for ``VB``; where all classes at once need too
+    much memory, that of each class alone, which removes not quite all of the label. For a selection of rows the same
+    would be pessimistic: without one active row another would have been selected, and calibration without a
+    replacement makes predictions underconfident (docs/decisions/0031-leave-one-out-of-active-rows.md).
     """
-    d, _ = latent.likelihood.curvature(latent.y, top.m)
+    d, _ = latent.likelihood.curvature(latent.y, mode.m)
     if d.size * len(d) <= _ALL_AT_ONCE:
-        mean, _ = latent.leave_one_out(top, ProductFormPosterior(latent.K, d))
+        mean, _ = latent.leave_one_out(mode, ProductFormPosterior(latent.K, d))
     else:
         workspace = Workspace(len(d), 1)
         alone = [
@@ -207,12 +253,12 @@ def _leave_one_out(latent: LatentObjective, top: Point) -> tuple[np.ndarray, np.
         ]
         variance = np.concatenate(alone, axis=1)[:, :, 0]
         # As docs/theory/leave_one_out.md has it for coupled classes, with W_n = diag(d_n).
-        mean = top.m - variance / (1.0 - d * variance) * top.p
-    return mean, left_out_variance(latent)
+        mean = mode.m - variance / (1.0 - d * variance) * mode.p
+    return Latent(mean, left_out_variance(latent))
 
 
 def _chain_rule(active: ActiveSet, y: np.ndarray, likelihood: Likelihood) -> float:
-    """log p(y_1) + log p(y_2 | y_1) + ...: each active label under the beliefs before its inclusion.
+    """log p(y_1) + log p(y_2 | y_1) + ...: each active label under the posterior before its inclusion.
 
     Before row k came in, its mean and variance were those of the first k - 1 sites: rows of L and b say which.
     """

@@ -1,4 +1,4 @@
-"""Beliefs that absorb rows one at a time and forget none of them: assumed density filtering on a budget.
+"""A posterior that includes rows one at a time: assumed density filtering on a budget of active rows.
 
 What is known is a Gaussian N(mean, Sigma) over the latent values u at S basis rows; anywhere else the prior says how f
 depends on u. A new row is absorbed in three steps:
@@ -21,7 +21,8 @@ from ...kernels import Kernel
 from ...likelihoods import Likelihood
 from ...numerics import linalg
 from ...numerics.compiled import jit, over_rows
-from ...training.monitor import track
+from ...training.monitor import SILENT, Monitor
+from ..base import Latent
 from .selection import Selector
 
 #: Share of the prior variance below which a row adds nothing to the basis.
@@ -74,22 +75,22 @@ class Basis:
         self._age = 0
 
     def absorb(
-        self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, selector: Selector
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, selector: Selector, monitor: Monitor = SILENT
+    ) -> Latent:
         """Take in rows in the order given; what was believed of each before its label came, (n, C) and (n, C). They are
         fewer than the rows given where a callback asks to stop."""
         prior = self.kernel.diag(X)
         means, variances = np.empty((2, len(X), self._mean.shape[1]))
         done = 0
-        with linalg.suited_threads(self.budget):
-            for i in track(range(len(X)), "rows", len(X)):
+        with linalg.suited_threads(self.budget), monitor.task("rows", len(X)) as steps:
+            for i in steps.each(range(len(X))):
                 means[i], variances[i] = self._absorb(X[i : i + 1], y[i : i + 1], float(prior[i]), likelihood, selector)
                 while self.size > self.budget:
                     self._drop(int(np.argmin(self._worth())))
                 if self._age >= _FRESH:
                     self._refresh()
                 done = i + 1
-        return means[:done], variances[:done]
+        return Latent(means[:done], variances[:done])
 
     def _absorb(
         self, x: np.ndarray, y: np.ndarray, prior: float, likelihood: Likelihood, selector: Selector

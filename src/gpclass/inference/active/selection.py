@@ -1,8 +1,8 @@
 """Which rows become active, and with which sites: the informative vector machine (LPJ05 section 3, GR06 section 5).
 
-A row is taken up by assumed density filtering: its site makes the new beliefs match the first two moments of old
-beliefs times likelihood (``update="adf"``), or is the unit-noise pseudo-observation of GR06 eqs 5.1-5.4
-(``update="vb"``), for which all classes share their covariances. Rows are judged by one of four criteria:
+A row is included by assumed density filtering: its site makes the new posterior match the first two moments of old
+posterior times likelihood (``update="adf"``), or is the unit-noise pseudo-observation of GR06 eqs 5.1-5.4
+(``update="vb"``), for which all classes share their covariances. Rows are scored by one of four criteria:
 
     entropy      how much the entropy of the posterior falls, -1/2 sum_c log(1 - nu_c s_c)                 (LPJ05 eq 19)
     gain         KL(new || old) = 1/2 sum_c [-log(1 - nu_c s_c) - nu_c s_c + s_c g_c^2]
@@ -16,12 +16,10 @@ common moves nothing. So z at the last evaluation, less the length of that part 
 present z from below, and only rows whose bound reaches under the smallest z known need the cone integral at all.
 """
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri_exp
@@ -30,7 +28,7 @@ from ...likelihoods import Likelihood, MultinomialProbit
 from ...numerics import linalg
 from ...numerics import probit_moments as cone
 from ...numerics.compiled import jit, over_rows
-from ...training.monitor import task, track
+from ...training.monitor import SILENT, Monitor
 from ..settings import check_counts
 from .active_set import ActiveSet
 
@@ -58,7 +56,7 @@ class Moments(NamedTuple):
     nu: np.ndarray
 
     def sites(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Precisions (n, G) and means (n, C) of the sites that beliefs (n, C), (n, G) turn into (LPJ05 eqs 17-18)."""
+        """Precisions (n, G) and means (n, C) of the sites, from means (n, C) and variances (n, G) (LPJ05 eqs 17-18)."""
         nu = self.nu[:, : variance.shape[1]]
         return nu / np.maximum(1.0 - nu * variance, 1e-12), self.gain / self.nu + mean
 
@@ -72,8 +70,8 @@ class Selector:
     criterion : "entropy", "gain", "probability" or "random"
     update : "adf" or "vb"
     block_size : int
-        Rows taken up by one matrix product. With 1 every row is judged anew for every inclusion. With more, the best
-        ``4 * block_size`` rows form a pool, of which ``block_size`` are chosen one after the other, judged anew within
+        Rows included by one matrix product. With 1 every row is scored anew for every inclusion. With more, the best
+        ``4 * block_size`` rows form a pool, of which ``block_size`` are chosen one after the other, scored anew within
         the pool only.
     """
 
@@ -98,32 +96,36 @@ class Selector:
         likelihood: Likelihood,
         n_active: int,
         rng: np.random.Generator | None = None,
-    ) -> None:
-        """Include rows until there are ``n_active``, or until no row lowers the entropy.
+        monitor: Monitor = SILENT,
+    ) -> bool:
+        """Include rows until there are ``n_active``, or until no row lowers the entropy; whether a callback asked to
+        stop before.
 
         Under a likelihood that is not log-concave a row may ask for a negative precision, which is set to zero (LPJ05
         section 4.3). It then tells nothing certain, and many such rows would drag the mean about without ever
         narrowing it: they stay outside.
         """
-        judge = row_scorer(self, active, y, likelihood, rng)
+        scorer = row_scorer(self, active, y, likelihood, rng)
         least = self.least(likelihood)
         # One row at a time the work is shared out over our own threads, and those of BLAS would be in their way.
         threads = linalg.one_thread if self.block_size == 1 else nullcontext()
-        with threads, task("active rows", n_active - active.size) as steps:
+        with threads, monitor.task("active rows", n_active - active.size) as steps:
             while active.size < n_active:
                 if self.block_size == 1:
-                    best = judge.best()
+                    best = scorer.best()
                     if best.score <= least:
-                        return
+                        return False
                     self.include(active, y, likelihood, best.row)
                 else:
-                    pool = judge.best_of_all(_POOL * self.block_size, least)
+                    pool = scorer.best_of_all(_POOL * self.block_size, least)
                     if not len(pool):
-                        return
+                        return False
                     wanted = min(self.block_size, n_active - active.size, len(pool))
                     active.include_block(*self._from_pool(active, y, likelihood, pool, wanted, rng))
-                if steps.step():
-                    return
+                steps.step()
+                if steps.should_stop:
+                    return active.size < n_active
+        return False
 
     def exchange(
         self,
@@ -132,22 +134,26 @@ class Selector:
         likelihood: Likelihood,
         n_exchanges: int,
         rng: np.random.Generator | None = None,
-    ) -> None:
-        """Take out the active row that is missed least and include the best one instead, until that is the same row.
+        monitor: Monitor = SILENT,
+    ) -> bool:
+        """Take out the active row that is missed least and include the best one instead, until that is the same row;
+        whether a callback asked to stop before.
 
         Early choices were made in ignorance (LPJ05 section 3.5). What a row is worth now is KL(with it || without it).
         """
         if self.criterion == "random":
-            return  # no row is better than another
-        judge = row_scorer(replace(self, block_size=1), active, y, likelihood, rng)
-        for _ in track(range(n_exchanges), "exchanges"):
-            position = int(np.argmin(active.worth()))
-            row = active.rows[position]
-            active.remove(position)
-            best = judge.best().row
-            self.include(active, y, likelihood, best)
-            if best == row:
-                return
+            return False  # no row is better than another
+        scorer = row_scorer(replace(self, block_size=1), active, y, likelihood, rng)
+        with monitor.task("exchanges") as steps:
+            for _ in steps.each(range(n_exchanges)):
+                position = int(np.argmin(active.worth()))
+                row = active.rows[position]
+                active.remove(position)
+                best = scorer.best().row
+                self.include(active, y, likelihood, best)
+                if best == row:
+                    return False
+            return steps.should_stop
 
     def include(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood, row: int) -> None:
         """Take up one row."""
@@ -156,7 +162,7 @@ class Selector:
         active.include(row, precision[0], site_mean[0])
 
     def moments(self, likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> Moments:
-        """What including each of some rows would do, from their beliefs (n, C), (n, G)."""
+        """What including each of some rows would do, from their means (n, C) and variances (n, G)."""
         full = np.broadcast_to(variance, mean.shape)
         if self.update == "vb":
             noise = likelihood.auxiliary_noise(len(y))[:, None]
@@ -188,7 +194,7 @@ class Selector:
         wanted: int,
         rng: np.random.Generator | None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows of a block and their sites, from exact beliefs about the pool alone."""
+        """The rows of a block and their sites, from the exact posterior of the pool alone."""
         within = _Pool(active, pool)
         chosen, precisions, means = [], [], []
         left = np.ones(len(pool), bool)
@@ -210,7 +216,7 @@ class Selector:
 
 
 class _Pool:
-    """Joint beliefs about a few rows, small enough for full covariances (G, P, P)."""
+    """The joint posterior of a few rows, small enough for full covariances (G, P, P)."""
 
     def __init__(self, active: ActiveSet, rows: np.ndarray) -> None:
         self.mean, self.floor = active.mean[rows], active.floor[rows]
@@ -286,13 +292,13 @@ class RowScorer:
 class _Random(RowScorer):
     """The baseline: a random order of all rows, settled beforehand."""
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         rng = np.random.default_rng(0) if self.rng is None else self.rng
         order = rng.permutation(np.flatnonzero(self.active.eligible))
         self.order = order[np.argsort(settled(self.active.variance)[order], kind="stable")]
         self.before = self.active.size
-        # Falling random numbers: of several judges' rows, every one is equally likely to come next.
+        # Falling random numbers: of the rows of several scorers, every one is equally likely to come next.
         self.marks = np.sort(rng.random(len(self.order)))[::-1]
 
     def best(self) -> Best:
@@ -307,8 +313,8 @@ class _Lazy(RowScorer):
     """For the criterion "probability" under the multinomial probit with shared variances: the same rows, with few of
     the integrals (see above)."""
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         n = len(self.y)
         self.quantile, self.bound = np.empty(n), np.empty(n)
         self.seen = np.empty_like(self.active.mean)
@@ -351,7 +357,7 @@ class _Lazy(RowScorer):
 
 @jit
 def _lower_bounds(start, stop, labels, mean, variance, seen, quantile, bound):
-    """z at the last evaluation less the distance max_step since, in so far as it brought another class closer."""
+    """z at the last evaluation less the distance moved since, in so far as it brought another class closer."""
     C = mean.shape[1]
     for n in range(start, stop):
         scale = 1.0 / sqrt(1.0 + variance[n])
@@ -373,13 +379,9 @@ def _first(score: np.ndarray, rng: np.random.Generator | None) -> Best:
 
 
 def row_scorer(
-    selector: Selector,
-    active: ActiveSet,
-    y: np.ndarray,
-    likelihood: Likelihood,
-    rng: np.random.Generator | None,
+    selector: Selector, active: ActiveSet, y: np.ndarray, likelihood: Likelihood, rng: np.random.Generator | None
 ) -> RowScorer:
-    """The judge of all rows for such a selector."""
+    """The scorer of all rows for such a selector."""
     lazy = (
         selector.criterion == "probability"
         and selector.block_size == 1

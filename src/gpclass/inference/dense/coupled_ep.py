@@ -1,12 +1,12 @@
-"""Expectation propagation whose sites couple the classes: the loop behind ``EP(coupling="full")``.
+"""Sites that couple the classes: the state of ``EP(coupling="full")``.
 
 Each row has a Gaussian site on its C latent values with precision T = diag(d) - d d' / sum(d) and a location. That
 product form is what the nested EP of Riihimaki, Jylanki & Vehtari (2013) arrives at for the multinomial probit, and
 what the softmax has under the moments of CC05 (``likelihoods.softmax``). It makes a sweep cost C + 1 factorisations
-(``coupling.ProductFormPosterior``) and not one of a matrix of C n rows.
-"""
+(``ProductFormPosterior``) and not one of a matrix of C n rows.
 
-from __future__ import annotations
+All arrays have the namespace of K; the likelihood computes on the host, row by row.
+"""
 
 from typing import Any, NamedTuple
 
@@ -14,9 +14,8 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...training.monitor import track
-from ..base import Fit, Info
-from .anderson import Anderson
+from ...numerics.arrays import Array, like, namespace, on_host
+from ..base import GaussianTerms
 from .product_form_posterior import ProductFormPosterior, Workspace
 
 #: Curvatures stay above this: a class that does not matter for a row still needs a root.
@@ -24,125 +23,100 @@ _FLOOR = 1e-100
 
 
 class CoupledSites(NamedTuple):
-    """d and location, (n, C): what the loop iterates, and what a neighbour starts from."""
+    """d and location, (n, C): what a sweep changes, and what a fit with other parameters starts from."""
 
-    d: np.ndarray
-    location: np.ndarray
+    d: Array
+    location: Array
 
 
-class _State(NamedTuple):
+class _CoupledState(NamedTuple):
     """Posterior at the training rows for given sites, and the cavities."""
 
     sites: CoupledSites
     posterior: ProductFormPosterior
-    alpha: np.ndarray
-    mean: np.ndarray
-    spread: np.ndarray  # posterior standard deviations (n, C) but for common shifts
-    cavity_mean: np.ndarray
-    cavity_cov: np.ndarray
-    log_norm: np.ndarray  # log of the integral of cavity times site, (n,)
-    broken: np.ndarray  # rows whose cavity is no distribution
+    alpha: Array
+    mean: Array
+    cavity_mean: Array
+    cavity_cov: Array
+    cavity_scale: Array
+    weights: Array
+    log_norm: Array  # log of the integral of cavity times site, (n,)
+    broken: Array  # rows whose cavity is no distribution
 
 
-def run(engine: Any, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, C: int, init: Any, gradient: bool) -> Fit:
-    """``engine`` is an EP with its damping, tol and max_iter; the rest as for any engine."""
-    n = len(y)
-    if isinstance(init, CoupledSites) and init.d.shape == (n, C):
-        sites = init
-    else:
+class CoupledScheme:
+    """How sites that couple the classes turn into posteriors and cavities, and cavities into matching sites."""
+
+    def __init__(self, K: Array, y: np.ndarray, likelihood: Likelihood, n_latent: int) -> None:
+        self.K, self.y, self.likelihood, self.shape = K, y, likelihood, (len(y), n_latent)
+        self._xp = namespace(K)
+        self._workspace = Workspace(*self.shape, K)
+
+    def start(self, init: Any) -> CoupledSites:
+        """The sites given, unless they belong to another problem or engine."""
+        if isinstance(init, CoupledSites) and init.d.shape == self.shape:
+            return CoupledSites(*(like(part, self.K) for part in init))
         # A little curvature everywhere: the prior, to all purposes, and no division by zero.
-        sites = CoupledSites(np.full((n, C), 1e-8 / np.max(np.diagonal(K, axis1=-2, axis2=-1))), np.zeros((n, C)))
-    workspace = Workspace(n, C)
-    state = _refresh(K, sites, workspace)
-    walk = Anderson(mixing=engine.damping)
-    trace: list[float] = []
-    converged, n_skipped = False, 0
-    best, smallest = sites, np.inf
-    for _ in track(range(engine.max_iter), "EP sweeps"):
-        log_z, d, location = likelihood.site(y, state.cavity_mean, state.cavity_cov)
-        trace.append(_log_evidence(state, log_z))
-        matched = np.stack([d, location])
-        keep = state.broken | ~np.isfinite(matched).all(axis=(0, 2))
-        n_skipped += int(np.count_nonzero(keep))
-        current = np.stack(state.sites)
-        residual = np.where(keep[:, None], 0.0, matched - current)
-        weights = np.stack([state.spread**2, state.spread])
-        previous = state.cavity_mean
-        d, location = walk.step(current, residual, weights)
-        state = _refresh(K, CoupledSites(np.maximum(d, _FLOOR), location), workspace)
-        noise = np.sqrt(1.0 + _visible(state.cavity_cov))
-        max_step = np.max(np.abs(state.cavity_mean - previous) / noise)
-        max_residual = max(float(max_step), float(np.max(np.abs(residual * weights))))
-        if max_residual < smallest:
-            best, smallest = state.sites, max_residual
-        if max_residual < engine.tol:
-            converged = True
-            break
-        walk.watch(max_residual)
-    if not converged:
-        state = _refresh(K, best, workspace)
-    log_z = likelihood.site(y, state.cavity_mean, state.cavity_cov)[0]
-    log_evidence = _log_evidence(state, log_z)
-    trace.append(log_evidence)
-    info = Info(len(trace) - 1, converged, tuple(trace), n_skipped)
-    dK = dlikelihood = None
-    if gradient:
-        likelihood.refuse_to_learn("EP with coupled sites")
-        dK, dlikelihood = _gradient(K, state), np.zeros(0)
-    loo = (state.cavity_mean, state.cavity_cov)
-    return Fit(
-        state.posterior.weights(state.alpha), log_evidence, log_evidence, info, state.sites, loo, dK, dlikelihood
-    )
+        least = 1e-8 / float(self._xp.max(self._xp.linalg.diagonal(self.K)))
+        return CoupledSites(like(np.full(self.shape, least), self.K), like(np.zeros(self.shape), self.K))
 
+    def refresh(self, d: Array, location: Array) -> _CoupledState:
+        """The posterior and the cavities for these sites; overwrites the matrices of the last."""
+        xp, d = self._xp, self._xp.clip(d, _FLOOR, None)
+        posterior = ProductFormPosterior(self.K, d, self._workspace)
+        # Not as location - T mean: at large amplitudes predictions k*' alpha need digits that the mean has lost.
+        alpha = posterior.alpha(location)
+        mean = linalg.product(self.K, alpha)
+        cov = posterior.marginals()
+        # T = U U' with U = D^1/2 (I - q q'), q = (d / s)^1/2: the cavity covariance is S + S U (I - U'S U)^-1 U' S.
+        q = xp.sqrt(d / xp.sum(d, axis=1, keepdims=True))
+        U = posterior.sqrt_d[:, :, None] * (linalg.identity(d.shape[1], d) - q[:, :, None] * q[:, None, :])
+        SU = cov @ U
+        values, vectors = xp.linalg.eigh(xp.matrix_transpose(U) @ SU)
+        broken = values[:, -1] >= 1.0 - 1e-12
+        left = xp.where(broken[:, None], 1.0, 1.0 - values)
+        turned = SU @ vectors
+        cavity_cov = cov + (turned / left[:, None, :]) @ xp.matrix_transpose(turned)
+        cavity_cov = xp.where(broken[:, None, None], cov, cavity_cov)
+        # mean_- = S_- (S^-1 mean - location) = mean - S_- (location - T mean) = mean - S_- alpha
+        cavity_mean = xp.where(broken[:, None], mean, mean - linalg.row_products(cavity_cov, alpha))
+        # log integral of N(f; mu, V) exp(-f'Tf/2 + nu'f) = nu'mu - mu'T mu/2 + r'(mean - mu)/2 - log|I + VT|/2 with
+        # r = nu - T mu, and |I + VT|^-1 = |I - U'SU|.
+        t_mu = posterior.times_precision(cavity_mean)
+        pull = xp.sum(cavity_mean * (location - 0.5 * t_mu), axis=1)
+        pull += 0.5 * xp.sum((location - t_mu) * (mean - cavity_mean), axis=1)
+        log_norm = pull + 0.5 * xp.sum(xp.log(left), axis=1)
+        variance = self._visible(cov)
+        weights = xp.stack([variance, xp.sqrt(variance)])
+        scale = xp.sqrt(1.0 + self._visible(cavity_cov))
+        return _CoupledState(
+            CoupledSites(d, location), posterior, alpha, mean, cavity_mean, cavity_cov, scale, weights, log_norm, broken
+        )
 
-def _refresh(K: np.ndarray, sites: CoupledSites, workspace: Workspace) -> _State:
-    d, location = sites
-    posterior = ProductFormPosterior(K, d, workspace)
-    # Not as location - T mean: at large amplitudes predictions k*' alpha need digits that the mean has lost.
-    alpha = posterior.alpha(location)
-    mean = linalg.product(K, alpha)
-    total = d.sum(axis=1, keepdims=True)
-    cov = posterior.marginals()
-    # T = U U' with U = D^1/2 (I - q q'), q = (d / s)^1/2: the cavity covariance is S + S U (I - U'S U)^-1 U' S.
-    root, q = np.sqrt(d), np.sqrt(d / total)
-    U = root[:, :, None] * (np.eye(d.shape[1]) - q[:, :, None] * q[:, None, :])
-    SU = cov @ U
-    settled = np.swapaxes(U, 1, 2) @ SU
-    values, vectors = np.linalg.eigh(settled)
-    broken = values[:, -1] >= 1.0 - 1e-12
-    left = np.where(broken[:, None], 1.0, 1.0 - values)
-    turned = SU @ vectors
-    cavity_cov = cov + (turned / left[:, None, :]) @ np.swapaxes(turned, 1, 2)
-    cavity_cov[broken] = cov[broken]
-    # mean_- = S_- (S^-1 mean - location) = mean - S_- (location - T mean) = mean - S_- alpha
-    cavity_mean = mean - np.einsum("ncd,nd->nc", cavity_cov, alpha)
-    cavity_mean[broken] = mean[broken]
-    # log integral of N(f; mu, V) exp(-f'Tf/2 + nu'f) = nu'mu - mu'T mu/2 + r'(mean - mu)/2 - log|I + VT|/2 with
-    # r = nu - T mu, and |I + VT|^-1 = |I - U'SU|.
-    t_mu = posterior.times_precision(cavity_mean)
-    pull = (cavity_mean * (location - 0.5 * t_mu)).sum(axis=1)
-    pull += 0.5 * ((location - t_mu) * (mean - cavity_mean)).sum(axis=1)
-    log_norm = pull + 0.5 * np.log(left).sum(axis=1)
-    spread = np.sqrt(_visible(cov))
-    return _State(sites, posterior, alpha, mean, spread, cavity_mean, cavity_cov, log_norm, broken)
+    def match(self, state: _CoupledState) -> tuple[float, Array, Array]:
+        """The log evidence, the sites (2, n, C) that match the moments of every row, and the rows (n, 1) that keep
+        theirs."""
+        xp = self._xp
+        log_z, d, location = on_host(self.likelihood.site, self.y, state.cavity_mean, state.cavity_cov)
+        matched = xp.stack([d, location])
+        keep = state.broken | ~xp.all(xp.isfinite(matched), axis=(0, 2))
+        # log Z_EP: every label's Z over its site's integral under the cavity, times the integral of prior and sites.
+        whole = 0.5 * (linalg.dot(state.sites.location, state.mean) - state.posterior.log_det)
+        return float(xp.sum(log_z - state.log_norm)) + whole, matched, keep[:, None]
 
+    def gradient(self, state: _CoupledState) -> tuple[Array, np.ndarray]:
+        """d log Z_EP / dK_c; the sites drop out at the fixed point."""
+        self.likelihood.refuse_to_learn("EP with coupled sites")
+        by_K, _ = state.posterior.log_det_gradient()
+        return 0.5 * (linalg.outer(state.alpha, state.alpha, stacked=self.K.ndim == 3) - by_K), np.zeros(0)
 
-def _visible(cov: np.ndarray) -> np.ndarray:
-    """Variances (n, C) of each latent value less the mean of all: what labels can see of them."""
-    own, by_class = np.einsum("ncc->nc", cov), cov.mean(axis=2)
-    # Where the common shift is nearly all there is, the difference may lose its sign.
-    return np.maximum(own - 2.0 * by_class + by_class.mean(axis=1, keepdims=True), 1e-15 * own)
+    def terms(self, state: _CoupledState) -> GaussianTerms:
+        """The posterior, for predictions elsewhere."""
+        return state.posterior.terms(state.alpha)
 
-
-def _log_evidence(state: _State, log_z: np.ndarray) -> float:
-    """log Z_EP: every label's Z over its site's integral under the cavity, times the integral of prior and sites."""
-    whole = 0.5 * (np.vdot(state.sites.location, state.mean) - state.posterior.log_det)
-    return float(np.sum(log_z - state.log_norm) + whole)
-
-
-def _gradient(K: np.ndarray, state: _State) -> np.ndarray:
-    """d log Z_EP / dK_c; the sites drop out at the fixed point."""
-    spread, _ = state.posterior.log_det_gradient()
-    if K.ndim == 2:
-        return 0.5 * (state.alpha @ state.alpha.T - spread)
-    return 0.5 * (np.einsum("nc,mc->cnm", state.alpha, state.alpha) - spread)
+    def _visible(self, cov: Array) -> Array:
+        """Variances (n, C) of each latent value less the mean of all: what labels depend on."""
+        xp = self._xp
+        own, by_class = xp.linalg.diagonal(cov), xp.mean(cov, axis=2)
+        # Where the common shift is nearly all there is, the difference may lose its sign.
+        return xp.maximum(own - 2.0 * by_class + xp.mean(by_class, axis=1, keepdims=True), 1e-15 * own)

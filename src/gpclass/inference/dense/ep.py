@@ -1,69 +1,45 @@
 """Expectation propagation, jointly over all classes.
 
-Sites that couple the classes are in ``coupled_ep``. Here they are independent between classes: for likelihoods with one
-latent function, for labels with noise, and when asked for.
-
 Every row n and latent function c has a Gaussian site with precision tau_nc and location nu_nc = tau_nc * mean_nc. A
 sweep takes each site out (the cavity), matches the first two moments of cavity times likelihood, and puts the
 matching site back, all rows at once. For the multinomial probit those moments follow from derivatives of log Z in the
 cavity means, and log Z is the one-dimensional cone integral of ``probit_moments``: the classes are coupled through it
 although the sites are not, and no K-dimensional quadrature is needed.
 
-Adding the same function to all classes changes no label, so that direction is settled by the prior alone, and plain
-sweeps crawl along it. Anderson acceleration does not.
+Sites that couple the classes are in ``coupled_ep``. Those here are independent between classes: for likelihoods with
+one latent function, for labels with noise, and when asked for.
+
+Adding the same function to all classes changes no label, so that direction is determined by the prior alone, and plain
+sweeps converge slowly along it. Anderson acceleration does not.
 
 The cavity leaves the row's own label out, so it predicts that label: leave-one-out probabilities cost nothing extra.
+
+All arrays have the namespace of K; the likelihood computes on the host, row by row.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...training.monitor import track
-from ..base import Fit, GaussianTerms, Info, check_prior, class_matrix, threads_suited_to_size
+from ...numerics.arrays import Array, is_numpy, like, namespace, on_host, to_host
+from ...training.monitor import SILENT, Monitor
+from ..base import Engine, Fit, GaussianTerms, Info, Latent, check_prior_variance, class_matrix, threads_suited_to_size
+from ..prior import DensePrior
 from ..settings import check_settings
-from . import coupled_ep
 from .anderson import Anderson
+from .coupled_ep import CoupledScheme
 
 #: Site precisions stay above this fraction of the prior precision; a log-concave likelihood never asks for less.
 _FLOOR = 1e-10
 
 
-class Sites(NamedTuple):
-    """Gaussian sites (n, C): what EP iterates, and what a neighbour starts from."""
-
-    precision: np.ndarray
-    location: np.ndarray
-
-
-class _State(NamedTuple):
-    """Posterior at the training rows for given sites."""
-
-    sites: Sites
-    chol: tuple[np.ndarray, ...]  # L_c of B_c = I + T^1/2 K_c T^1/2
-    inverse_factor: tuple[np.ndarray, ...]  # L_c^-1
-    log_det: float  # sum_c log |B_c|
-    alpha: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
-
-    def cavity(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean, variance, and where the cavity is no distribution."""
-        precision = 1.0 / self.variance - self.sites.precision
-        broken = precision <= 1e-12 / self.variance
-        variance = 1.0 / np.where(broken, 1.0 / self.variance, precision)
-        mean = variance * (self.mean / self.variance - self.sites.location)
-        return np.where(broken, self.mean, mean), variance, broken
-
-
 @dataclass(frozen=True)
-class EP:
-    """Expectation propagation for any likelihood with moments of the tilted distribution.
+class EP(Engine):
+    """Expectation propagation for any likelihood.
 
     Parameters
     ----------
@@ -77,7 +53,7 @@ class EP:
     coupling : "auto", "none" or "full"
         Whether sites have covariances between classes. "full" (``coupled_ep``) needs a likelihood with a ``site``:
         MultinomialProbit without label noise, or Softmax. A sweep then costs more, and far fewer are needed; evidence,
-        predictions and leave-one-out beliefs are closer to the truth. "auto" is "full" wherever that works.
+        predictions and leave-one-out predictions are closer to the truth. "auto" is "full" wherever that works.
     """
 
     damping: float = 0.8
@@ -85,7 +61,7 @@ class EP:
     max_iter: int = 400
     coupling: str = "auto"
 
-    needs: ClassVar = ()
+    prior_type: ClassVar = DensePrior
 
     def __post_init__(self) -> None:
         check_settings(self, max_iter=1)
@@ -97,149 +73,212 @@ class EP:
         return likelihood.log_concave
 
     def _couples(self, likelihood: Likelihood, n_latent: int) -> bool:
-        if self.coupling == "none" and n_latent > 1 and not likelihood.provides("tilted"):
-            raise TypeError(
-                f"EP(coupling='none') needs one-dimensional moments; {type(likelihood).__name__} has none: use EP()"
-            )
         if n_latent == 1 or self.coupling == "none":
             return False
-        if self.coupling == "full" and not likelihood.provides("site"):
+        if self.coupling == "full" and "site" not in likelihood.supports:
             raise TypeError(
                 "EP(coupling='full') needs MultinomialProbit without label noise, or Softmax; got "
                 f"{likelihood!r}. Use EP(), which couples the classes wherever it can"
             )
-        return likelihood.provides("site")
+        return "site" in likelihood.supports
 
     @threads_suited_to_size
     def __call__(
         self,
-        K: np.ndarray,
+        prior: DensePrior,
         y: np.ndarray,
         likelihood: Likelihood,
-        n_latent: int,
         init: Any = None,
         gradient: bool = False,
+        monitor: Monitor = SILENT,
     ) -> Fit:
-        check_prior(K)
-        if likelihood.predictive is not likelihood:
-            raise TypeError(
-                "EP takes no weights or soft labels: a power of a likelihood has no closed Gaussian average"
-            )
+        check_prior_variance(prior.K)
+        self.check(likelihood, prior.n_latent)
         if gradient and not self.differentiates(likelihood):
-            raise TypeError(f"EP gives no gradient for {type(likelihood).__name__} with label noise")
-        if self._couples(likelihood, n_latent):
-            return coupled_ep.run(self, K, y, likelihood, n_latent, init, gradient)
-        n = len(y)
-        prior = np.stack([np.diag(class_matrix(K, c)) for c in range(n_latent)], axis=1)
-        # A row may have no prior variance at all (a linear kernel at zero).
-        floor = _FLOOR / np.maximum(prior, 1e-10 * prior.max())
-        fits = isinstance(init, Sites) and init.precision.shape == prior.shape
-        sites = init if fits else Sites(floor, np.zeros((n, n_latent)))
-        state = _refresh(K, Sites(np.maximum(sites.precision, floor), sites.location))
-        walk = Anderson(mixing=self.damping)
-        trace, converged, n_skipped = [], False, 0
-        best, smallest = state, np.inf
-        cavity_mean, cavity_variance, broken = state.cavity()
-        for _ in track(range(self.max_iter), "EP sweeps"):
-            log_z, first, second = likelihood.tilted(y, cavity_mean, cavity_variance)
-            trace.append(_log_evidence(state, log_z, cavity_mean, cavity_variance))
-            # Moments mean + v first and v + v^2 second, written as a site; a broken cavity keeps the one it has.
-            shrink = np.maximum(1.0 + cavity_variance * second, 1e-10)
-            matched = np.stack([-second / shrink, (first - second * cavity_mean) / shrink])
-            # A likelihood that is not log-concave may ask for a negative precision: then match the mean alone.
-            flat = matched[0] < floor
-            matched = np.where(flat, np.stack([floor, first]), matched)
-            keep = broken | ~np.isfinite(matched).all(axis=0)
-            n_skipped += int(np.count_nonzero(keep))
-            current = np.stack(state.sites)
-            residual = np.where(keep, 0.0, matched - current)
-            weights = np.stack([state.variance, np.sqrt(state.variance)])
-            precision, location = walk.step(current, residual, weights)
-            state = _refresh(K, Sites(np.maximum(precision, floor), location))
-            previous = cavity_mean
-            cavity_mean, cavity_variance, broken = state.cavity()
-            # Settled when neither the cavities move nor the sites still miss their moments.
-            max_step = np.max(np.abs(cavity_mean - previous) / np.sqrt(1.0 + cavity_variance))
-            max_residual = max(float(max_step), float(np.max(np.abs(residual * weights))))
-            if max_residual < smallest:
-                best, smallest = state, max_residual
-            if max_residual < self.tol:
-                converged = True
-                break
-            walk.watch(max_residual)
+            raise TypeError(
+                f"EP gives no gradient for {likelihood!r}, which is not log-concave; use VB() or Laplace(), or "
+                "differences of the evidence"
+            )
+        kind = CoupledScheme if self._couples(likelihood, prior.n_latent) else IndependentScheme
+        scheme: Any = kind(prior.K, y, likelihood, prior.n_latent)
+        state, info = self._sweep(scheme, init, monitor)
+        log_evidence = info.trace[-1]
+        slope = prior.gradient(*scheme.gradient(state)) if gradient else None
+        loo = Latent.on_host(state.cavity_mean, state.cavity_cov)
+        posterior = prior.posterior(scheme.terms(state))
+        return Fit(posterior, log_evidence, log_evidence, info, loo, slope, state.sites)
+
+    def check(self, likelihood: Likelihood, n_latent: int) -> None:
+        super().check(likelihood, n_latent)
+        self._couples(likelihood, n_latent)
+
+    def _sweep(self, scheme: Any, init: Any, monitor: Monitor) -> tuple[Any, Info]:
+        """Sweeps until the sites match the moments of their rows: the state there, or the best one on the way."""
+        xp = namespace(scheme.K)
+        state = scheme.refresh(*scheme.start(init))
+        acceleration = Anderson(mixing=self.damping)
+        trace: list[float] = []
+        converged, n_skipped = False, 0
+        best, smallest = state.sites, np.inf
+        with monitor.task("EP sweeps") as sweeps:
+            for _ in sweeps.each(range(self.max_iter)):
+                log_evidence, matched, keep = scheme.match(state)
+                trace.append(log_evidence)
+                n_skipped += int(xp.count_nonzero(keep))
+                current, weights, previous = xp.stack(state.sites), state.weights, state.cavity_mean
+                residual = xp.where(keep, 0.0, matched - current)
+                following = acceleration.step(current, residual, weights)
+                state = scheme.refresh(following[0, ...], following[1, ...])
+                # Converged when neither the cavities move nor the sites still miss their moments.
+                max_step = xp.max(xp.abs(state.cavity_mean - previous) / state.cavity_scale)
+                max_residual = max(float(max_step), float(xp.max(xp.abs(residual * weights))))
+                if max_residual < smallest:
+                    best, smallest = state.sites, max_residual
+                if max_residual < self.tol:
+                    converged = True
+                    break
+                acceleration.watch(max_residual)
         if not converged:
-            state = best
-            cavity_mean, cavity_variance, _ = state.cavity()
-        log_z, _, _ = likelihood.tilted(y, cavity_mean, cavity_variance)
-        log_evidence = _log_evidence(state, log_z, cavity_mean, cavity_variance)
-        trace.append(log_evidence)
-        posterior = GaussianTerms(state.alpha, np.sqrt(state.sites.precision), np.stack(state.chol))
-        info = Info(len(trace) - 1, converged, tuple(trace), n_skipped)
-        dK = dlikelihood = None
-        if gradient:
-            dK = _gradient(K, state)
-            dlikelihood = likelihood.tilted_gradient(y, cavity_mean, cavity_variance)
-        loo = (cavity_mean, cavity_variance)
-        return Fit(posterior, log_evidence, log_evidence, info, state.sites, loo, dK, dlikelihood)
+            state = scheme.refresh(*best)
+        trace.append(scheme.match(state)[0])
+        stopped = sweeps.should_stop and not converged
+        return state, Info(len(trace) - 1, converged, tuple(trace), n_skipped, stopped=stopped)
 
 
-def _refresh(K: np.ndarray, sites: Sites) -> _State:
-    """One factorisation for each latent function: B = I + T^1/2 K T^1/2 = L L'."""
-    n, C = sites.precision.shape
-    root = np.sqrt(sites.precision)
+class Sites(NamedTuple):
+    """Gaussian sites (n, C): what a sweep changes, and what a fit with other parameters starts from."""
 
-    def one(c: int) -> tuple[np.ndarray, ...]:
-        own = class_matrix(K, c)
-        r = root[:, c]
-        B = own * r
-        B *= r[:, None]
-        B[np.diag_indices(n)] += 1.0
-        L = linalg.cholesky(B)
-        inverse_factor = linalg.inverse_factor(L)
-        # Sigma = T^-1 - T^-1/2 B^-1 T^-1/2, so its diagonal is (1 - diag B^-1) / tau, with diag B^-1 from L^-1.
-        settled = np.einsum("kn,kn->n", inverse_factor, inverse_factor)
-        variance = (1.0 - settled) / sites.precision[:, c]
-        # Where tau is tiny that difference has no digits left: take those rows the long way.
-        weak = np.flatnonzero(sites.precision[:, c] * np.diag(own) < 1e-7)
-        if len(weak):
-            V = inverse_factor @ (r[:, None] * own[:, weak])
-            variance[weak] = np.diag(own)[weak] - np.einsum("kn,kn->n", V, V)
-        # alpha = K^-1 mean = nu - T^1/2 B^-1 T^1/2 K nu
-        nu = sites.location[:, c]
-        alpha = nu - r * (inverse_factor.T @ (inverse_factor @ (r * (own @ nu))))
-        return L, inverse_factor, alpha, own @ alpha, np.maximum(variance, 1e-14 * np.max(np.diag(own)))
-
-    chol, inverse_factor, alpha, mean, variance = zip(*linalg.for_each_class(one, C, K.shape[-1]), strict=True)
-    return _State(
-        sites,
-        chol,
-        inverse_factor,
-        float(sum(linalg.log_det(L) for L in chol)),
-        np.stack(alpha, axis=1),
-        np.stack(mean, axis=1),
-        np.stack(variance, axis=1),
-    )
+    precision: Array
+    location: Array
 
 
-def _log_evidence(state: _State, log_z: np.ndarray, cavity_mean: np.ndarray, cavity_variance: np.ndarray) -> float:
-    """log Z_EP in natural parameters; stationary in the sites at the fixed point."""
-    tau, nu = state.sites
-    v = state.variance
-    cavity_precision = 1.0 / cavity_variance
-    cavity_location = cavity_mean * cavity_precision
-    quadratic = np.vdot(nu, state.mean) - np.sum(v * nu**2)
-    quadratic += np.sum(v * cavity_location * (tau / cavity_precision * cavity_location - 2.0 * nu))
-    spread = np.sum(np.log1p(tau * cavity_variance)) - state.log_det
-    return float(log_z.sum() + 0.5 * (quadratic + spread))
+class _State(NamedTuple):
+    """Posterior at the training rows for given sites, and the cavities.
+
+    ``cavity_scale`` (n, C) is the unit of moves of cavity means, ``weights`` (2, n, C) those of the two parameters of a
+    site; both are what labels depend on.
+    """
+
+    sites: Sites
+    chol: tuple[Array, ...]  # L_c of B_c = I + T^1/2 K_c T^1/2
+    inverse_factor: tuple[Array, ...]  # L_c^-1
+    log_det: float  # sum_c log |B_c|
+    alpha: Array
+    mean: Array
+    variance: Array
+    cavity_mean: Array
+    cavity_cov: Array
+    cavity_scale: Array
+    weights: Array
+    broken: Array  # where the cavity is no distribution
 
 
-def _gradient(K: np.ndarray, state: _State) -> np.ndarray:
-    """d log Z_EP / dK_c = (alpha alpha' - T^1/2 B^-1 T^1/2) / 2; the sites drop out at the fixed point."""
-    root = np.sqrt(state.sites.precision)
+class IndependentScheme:
+    """How sites that are independent between classes turn into posteriors and cavities, and cavities into sites."""
 
-    def one(c: int) -> np.ndarray:
-        half = state.inverse_factor[c] * root[:, c]
-        return 0.5 * (np.outer(state.alpha[:, c], state.alpha[:, c]) - half.T @ half)
+    def __init__(self, K: Array, y: np.ndarray, likelihood: Likelihood, n_latent: int) -> None:
+        self.K, self.y, self.likelihood, self.shape = K, y, likelihood, (len(y), n_latent)
+        self._xp = xp = namespace(K)
+        diagonals = [xp.linalg.diagonal(class_matrix(K, c)) for c in range(n_latent)]
+        self.variances = xp.stack(diagonals, axis=1)
+        # A row may have no prior variance at all (a linear kernel at zero).
+        self.floor = _FLOOR / xp.clip(self.variances, 1e-10 * float(xp.max(self.variances)), None)
+        self._smallest = 1e-14 * xp.max(self.variances, axis=0)
 
-    pieces = linalg.for_each_class(one, root.shape[1], root.shape[0])
-    return np.sum(pieces, axis=0) if K.ndim == 2 else np.stack(pieces)
+    def start(self, init: Any) -> Sites:
+        """The sites given, unless they belong to another problem or engine."""
+        if isinstance(init, Sites) and init.precision.shape == self.shape:
+            return Sites(*(like(part, self.K) for part in init))
+        return Sites(self.floor, self._xp.zeros_like(self.floor))
+
+    def refresh(self, precision: Array, location: Array) -> _State:
+        """The posterior and the cavities for these sites: one factorisation for each latent function."""
+        xp = self._xp
+        precision = xp.maximum(precision, self.floor)
+        root = xp.sqrt(precision)
+
+        def one(c: int) -> tuple[Array, ...]:
+            K, prior, tau, r, nu = (
+                class_matrix(self.K, c),
+                self.variances[:, c],
+                precision[:, c],
+                root[:, c],
+                location[:, c],
+            )
+            L = linalg.whitened_factor(K, r)
+            inverse_factor = linalg.inverse_factor(L)
+            # Sigma = T^-1 - T^-1/2 B^-1 T^-1/2, so its diagonal is (1 - diag B^-1) / tau, with diag B^-1 from L^-1.
+            variance = (1.0 - linalg.squared_norms(inverse_factor)) / tau
+            # Where tau is tiny that difference has no digits left: these rows get their variances by a product.
+            weak = tau * prior < 1e-7
+            if xp.any(weak):
+                cross = xp.matrix_transpose(K[weak])  # K is symmetric
+                variance[weak] = prior[weak] - linalg.squared_norms(inverse_factor @ (r[:, None] * cross))
+            # alpha = K^-1 mean = nu - T^1/2 B^-1 T^1/2 K nu
+            alpha = nu - r * (inverse_factor.T @ (inverse_factor @ (r * (K @ nu))))
+            return L, inverse_factor, alpha, K @ alpha, xp.maximum(variance, self._smallest[c])
+
+        found = linalg.for_each_class(one, self.shape[1], self.shape[0], on_host=is_numpy(self.K))
+        chol, inverse_factor, *columns = zip(*found, strict=True)
+        alpha, mean, variance = (xp.stack(parts, axis=1) for parts in columns)
+        left = 1.0 / variance - precision
+        broken = left <= 1e-12 / variance
+        cavity_variance = 1.0 / xp.where(broken, 1.0 / variance, left)
+        cavity_mean = xp.where(broken, mean, cavity_variance * (mean / variance - location))
+        return _State(
+            Sites(precision, location),
+            chol,
+            inverse_factor,
+            sum(float(linalg.log_det(L)) for L in chol),
+            alpha,
+            mean,
+            variance,
+            cavity_mean,
+            cavity_variance,
+            xp.sqrt(1.0 + cavity_variance),
+            xp.stack([variance, xp.sqrt(variance)]),
+            broken,
+        )
+
+    def match(self, state: _State) -> tuple[float, Array, Array]:
+        """The log evidence, the sites (2, n, C) that match the moments of every row, and those (n, C) that stay as they
+        are."""
+        xp, mean, variance = self._xp, state.cavity_mean, state.cavity_cov
+        log_z, first, second = on_host(self.likelihood.tilted, self.y, mean, variance)
+        # Moments mean + v first and v + v^2 second, written as a site; a broken cavity keeps the one it has.
+        shrink = xp.clip(1.0 + variance * second, 1e-10, None)
+        matched = xp.stack([-second / shrink, (first - second * mean) / shrink])
+        # A likelihood that is not log-concave may ask for a negative precision: then match the mean alone.
+        flat = matched[0, ...] < self.floor
+        matched = xp.where(flat, xp.stack([self.floor, first]), matched)
+        keep = state.broken | ~xp.all(xp.isfinite(matched), axis=0)
+        return self._log_evidence(state, float(xp.sum(log_z))), matched, keep
+
+    def _log_evidence(self, state: _State, log_z: float) -> float:
+        """log Z_EP in natural parameters; stationary in the sites at the fixed point."""
+        xp, (tau, nu), v = self._xp, state.sites, state.variance
+        cavity_precision = 1.0 / state.cavity_cov
+        cavity_location = state.cavity_mean * cavity_precision
+        quadratic = linalg.dot(nu, state.mean) - float(xp.sum(v * nu**2))
+        quadratic += float(xp.sum(v * cavity_location * (tau / cavity_precision * cavity_location - 2.0 * nu)))
+        spread = float(xp.sum(xp.log1p(tau * state.cavity_cov))) - state.log_det
+        return log_z + 0.5 * (quadratic + spread)
+
+    def gradient(self, state: _State) -> tuple[Array, np.ndarray]:
+        """d log Z_EP / dK_c = (alpha alpha' - T^1/2 B^-1 T^1/2) / 2, and that in the likelihood's theta; the sites drop
+        out at the fixed point."""
+        xp = self._xp
+        root = xp.sqrt(state.sites.precision)
+
+        def one(c: int) -> Array:
+            alpha = state.alpha[:, c]
+            return 0.5 * (alpha[:, None] * alpha - linalg.gram(state.inverse_factor[c] * root[:, c]))
+
+        by_class = linalg.for_each_class(one, self.shape[1], self.shape[0], on_host=is_numpy(self.K))
+        moments = to_host(state.cavity_mean), to_host(state.cavity_cov)
+        by_K = reduce(xp.add, by_class) if self.K.ndim == 2 else xp.stack(by_class)
+        return by_K, self.likelihood.tilted_gradient(self.y, *moments)
+
+    def terms(self, state: _State) -> GaussianTerms:
+        """The posterior, for predictions elsewhere."""
+        return GaussianTerms(state.alpha, self._xp.sqrt(state.sites.precision), self._xp.stack(state.chol))

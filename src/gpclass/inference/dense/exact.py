@@ -1,7 +1,5 @@
 """Gaussian-process regression: with Gaussian noise everything is closed form."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,49 +7,59 @@ import numpy as np
 
 from ...likelihoods import Gaussian, Likelihood
 from ...numerics import linalg
-from ..base import Fit, GaussianTerms, Info, threads_suited_to_size
+from ...numerics.arrays import like, namespace
+from ...training.monitor import SILENT, Monitor
+from ..base import Engine, Fit, GaussianTerms, Info, Latent, class_matrix, threads_suited_to_size
+from ..prior import DensePrior
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Engine):
     """Exact posterior and evidence for a Gaussian likelihood."""
 
-    needs: ClassVar = ()
+    prior_type: ClassVar = DensePrior
+    shares_factor: ClassVar = True
 
     @threads_suited_to_size
     def __call__(
         self,
-        K: np.ndarray,
+        prior: DensePrior,
         y: np.ndarray,
         likelihood: Likelihood,
-        n_latent: int = 1,
         init: Any = None,
         gradient: bool = False,
+        monitor: Monitor = SILENT,
     ) -> Fit:
-        if not isinstance(likelihood, Gaussian):
-            raise TypeError(f"Exact inference needs the Gaussian likelihood, got {type(likelihood).__name__}")
-        stacked = K.ndim == 3
-        if stacked:
-            K = K[0]
-        noise = likelihood.variance
-        n = len(y)
+        self.check(likelihood, prior.n_latent)
+        assert isinstance(likelihood, Gaussian)
+        stacked = prior.K.ndim == 3
+        K, n, noise = class_matrix(prior.K, 0), len(y), likelihood.variance
+        xp = namespace(K)
         # B = I + K / noise has eigenvalues of at least 1, so it always factorises.
-        B = K / noise
-        B[np.diag_indices(n)] += 1.0
-        L = linalg.cholesky(B)
-        residual = np.asarray(y, dtype=float)[:, None] - likelihood.bias
+        sqrt_precision = like(np.full(n, noise**-0.5), K)
+        L = linalg.whitened_factor(K, sqrt_precision)
+        residual = like(np.asarray(y, dtype=float)[:, None] - likelihood.bias, K)
         alpha = linalg.solve(L, residual) / noise
-        log_evidence = -0.5 * float(np.vdot(residual, alpha) + linalg.log_det(L) + n * np.log(2.0 * np.pi * noise))
-        weights = GaussianTerms(alpha, np.full(n, noise**-0.5), L[None] if stacked else L)
+        quadratic, log_det = linalg.dot(residual, alpha), float(linalg.log_det(L))
+        log_evidence = -0.5 * float(quadratic + log_det + n * np.log(2.0 * np.pi * noise))
+        terms = GaussianTerms(alpha, sqrt_precision, L[None, ...] if stacked else L)
         info = Info(1, True, (log_evidence,))
         precision = linalg.inverse(L) / noise
         # Without row n: mean y_n - alpha_n / P_nn and variance 1 / P_nn - noise, P the inverse of K + noise.
-        own = np.diag(precision)[:, None]
-        loo = (residual - alpha / own, np.maximum(1.0 / own - noise, 1e-14 * noise))
+        own = xp.linalg.diagonal(precision)[:, None]
+        loo = Latent.on_host(residual - alpha / own, xp.clip(1.0 / own - noise, 1e-14 * noise, None))
+        posterior = prior.posterior(terms)
         if not gradient:
-            return Fit(weights, log_evidence, log_evidence, info, loo=loo)
+            return Fit(posterior, log_evidence, log_evidence, info, loo)
         dK = 0.5 * (alpha @ alpha.T - precision)
-        dlikelihood = likelihood._collect({"variance": noise * np.trace(dK), "bias": alpha.sum()})
-        return Fit(
-            weights, log_evidence, log_evidence, info, loo=loo, dK=dK[None] if stacked else dK, dlikelihood=dlikelihood
-        )
+        by_noise, by_bias = noise * float(xp.linalg.trace(dK)), float(xp.sum(alpha))
+        dlikelihood = likelihood._collect({"variance": by_noise, "bias": by_bias})
+        slope = prior.gradient(dK[None, ...] if stacked else dK, dlikelihood)
+        return Fit(posterior, log_evidence, log_evidence, info, loo, slope)
+
+    def check(self, likelihood: Likelihood, n_latent: int) -> None:
+        if not isinstance(likelihood, Gaussian):
+            raise TypeError(
+                f"Exact inference needs the Gaussian likelihood of GPRegressor, got {type(likelihood).__name__}; for "
+                "labels use inference='vb', 'ep' or 'laplace'"
+            )

@@ -5,46 +5,32 @@ Sigma) with Sigma = K (I + K)^-1: one factorisation for all draws. Given m, each
 cone where the label's is the largest (``probit_sampling``).
 
 Predictions average over draws, each with its latent Gaussian integrated out.
+
+Chains run on the host, one processor each: K is copied there once, and what predictions need is copied back.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
 
 from ...likelihoods import Likelihood, MultinomialProbit, Probit
-from ...numerics import linalg
-from ...numerics import probit_sampling as cone_draws
+from ...numerics import linalg, probit_sampling
+from ...numerics.arrays import like, to_host
 from ...numerics.diagnostics import FEWEST_DRAWS, effective_sample_size, effective_weights, split_r_hat
-from ...training.monitor import track
-from ..base import Fit, GaussianTerms, Info, check_prior, threads_suited_to_size
+from ...training.monitor import SILENT, Monitor
+from ..base import Draws, Engine, Fit, Info, check_prior_variance, threads_suited_to_size
+from ..prior import DensePrior
 from ..settings import check_settings
 from .ep import EP
 from .product_form_posterior import ProductFormPosterior
 from .vb import VB
 
 
-class Draws(NamedTuple):
-    """Posterior draws of alpha = (I + K)^-1 y, (chains, draws, n, C), what all draws share, and the latent values at
-    the training rows that were drawn with them, shaped as alpha."""
-
-    alpha: np.ndarray
-    root: np.ndarray
-    chol: np.ndarray
-    latent: np.ndarray
-
-    def flat(self) -> list[GaussianTerms]:
-        """One Gaussian for each draw."""
-        alphas = self.alpha.reshape(-1, *self.alpha.shape[2:])
-        return [GaussianTerms(alpha, self.root, self.chol) for alpha in alphas]
-
-
 @dataclass(frozen=True)
-class Gibbs:
+class Gibbs(Engine):
     """Gibbs sampler for ``Probit`` and ``MultinomialProbit``.
 
     Parameters
@@ -73,9 +59,9 @@ class Gibbs:
     n_jobs: int | None = None
     evidence: bool = True
 
+    prior_type: ClassVar = DensePrior
     needs: ClassVar = ("augment",)
-    #: Sampling gives no gradient; kernel parameters are learned with this engine first.
-    learner: ClassVar = VB()
+    shares_factor: ClassVar = True
 
     def __post_init__(self) -> None:
         check_settings(self, n_draws=FEWEST_DRAWS, burn_in=0, thin=1, n_chains=1)
@@ -85,8 +71,19 @@ class Gibbs:
         """Of each chain."""
         return self.burn_in + self.n_draws * self.thin
 
-    def check(self, likelihood: Likelihood) -> None:
-        """Refuse a likelihood it cannot sample, before any work is done."""
+    @property
+    def learner(self) -> Engine:
+        """Sampling has no gradient: kernel parameters are learned by variational Bayes."""
+        return VB()
+
+    def why_not_converged(self, info: Info) -> str:
+        return (
+            f"the chains have not mixed: R-hat is up to {info.r_hat:.2f}, expected below 1.1. Raise burn_in, thin or "
+            "n_draws of Gibbs(...)"
+        )
+
+    def check(self, likelihood: Likelihood, n_latent: int) -> None:
+        super().check(likelihood, n_latent)
         if not is_plain_probit(likelihood):
             raise TypeError(
                 "Gibbs sampling needs Probit() or MultinomialProbit() with unit variance and without label noise, got "
@@ -96,40 +93,44 @@ class Gibbs:
     @threads_suited_to_size
     def __call__(
         self,
-        K: np.ndarray,
+        prior: DensePrior,
         y: np.ndarray,
         likelihood: Likelihood,
-        n_latent: int,
         init: Any = None,
         gradient: bool = False,
+        monitor: Monitor = SILENT,
     ) -> Fit:
-        self.check(likelihood)
+        n, n_latent = len(y), prior.n_latent
+        self.check(likelihood, n_latent)
         if gradient:
             raise TypeError("Gibbs sampling gives no gradient; learn with another engine, then sample")
-        check_prior(K)
-        n = len(y)
+        check_prior_variance(prior.K)
+        K = to_host(prior.K)
         chol = linalg.cholesky(K + np.eye(n))
         Sigma = np.eye(n) - linalg.inverse(chol)
         root = linalg.cholesky(Sigma)
         seeds = np.random.SeedSequence(self.random_state).spawn(self.n_chains)
-        work = (delayed(self._chain)(Sigma, root, y, likelihood, n_latent, seed) for seed in seeds)
+        work = (delayed(self._chain)(Sigma, root, y, likelihood, n_latent, seed, monitor) for seed in seeds)
         means, alphas = zip(*Parallel(n_jobs=self.n_jobs)(work), strict=True)
         n_kept = min(map(len, means))  # a callback may have stopped some chains
         chains = np.stack([own[:n_kept] for own in means])
-        # Only differences between classes show in labels: a shift common to all of them is the prior's business.
+        # Only differences between classes show in labels: a shift common to all of them depends on the prior alone.
         visible = chains - chains.mean(axis=-1, keepdims=True) if n_latent > 1 else chains
         r_hat = float(np.max(split_r_hat(visible)))
         evidence = float("nan")
         if self.evidence:
-            evidence = importance_evidence(K, y, likelihood, n_latent, np.random.default_rng(self.random_state))
+            rng = np.random.default_rng(self.random_state)
+            evidence = importance_evidence(replace(prior, K=K), y, likelihood, rng)
         info = Info(
             self.burn_in + n_kept * self.thin,
             r_hat < 1.1,
             r_hat=r_hat,
             n_effective=effective_sample_size(visible),
+            stopped=n_kept < self.n_draws,
         )
-        draws = Draws(np.stack([own[:n_kept] for own in alphas]), np.ones(n), chol, chains)
-        return Fit(draws, evidence, evidence, info)
+        alpha = np.stack([own[:n_kept] for own in alphas])
+        draws = Draws(like(alpha, prior.K), like(np.ones(n), prior.K), like(chol, prior.K), chains)
+        return Fit(prior.posterior(draws), evidence, evidence, info)
 
     def _chain(
         self,
@@ -139,6 +140,7 @@ class Gibbs:
         likelihood: Likelihood,
         C: int,
         seed: np.random.SeedSequence,
+        monitor: Monitor = SILENT,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draws of the latent values (S, n, C) and of alpha; fewer than ``n_draws`` where a callback asks to stop."""
         rng = np.random.default_rng(seed)
@@ -148,14 +150,15 @@ class Gibbs:
         auxiliary = start_auxiliaries(labels, m, rng)
         kept_m, kept_alpha = np.empty((2, self.n_draws, n, C))
         n_kept, enough = 0, self.burn_in + FEWEST_DRAWS * self.thin
-        for step in track(range(self.n_sweeps), "sweeps", self.n_sweeps, at_least=enough):
-            auxiliary = draw_auxiliaries(labels, m, auxiliary, likelihood, rng)
-            smoothed = linalg.product(Sigma, auxiliary)
-            m = smoothed + linalg.product(root, rng.standard_normal((n, C)))
-            after = step - self.burn_in
-            if after >= 0 and (after + 1) % self.thin == 0:
-                kept_m[n_kept], kept_alpha[n_kept] = m, auxiliary - smoothed
-                n_kept += 1
+        with monitor.task("sweeps", self.n_sweeps) as sweeps:
+            for step in sweeps.each(range(self.n_sweeps), at_least=enough):
+                auxiliary = draw_auxiliaries(labels, m, auxiliary, likelihood, rng)
+                smoothed = linalg.product(Sigma, auxiliary)
+                m = smoothed + linalg.product(root, rng.standard_normal((n, C)))
+                after = step - self.burn_in
+                if after >= 0 and (after + 1) % self.thin == 0:
+                    kept_m[n_kept], kept_alpha[n_kept] = m, auxiliary - smoothed
+                    n_kept += 1
         return kept_m[:n_kept], kept_alpha[:n_kept]
 
 
@@ -167,7 +170,7 @@ def is_plain_probit(likelihood: Likelihood) -> bool:
 
 def start_auxiliaries(labels: np.ndarray, m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Some auxiliaries (n, C) that agree with the labels, to start from."""
-    return cone_draws.start(labels, m, rng) if m.shape[1] > 1 else np.zeros_like(m)
+    return probit_sampling.start(labels, m, rng) if m.shape[1] > 1 else np.zeros_like(m)
 
 
 def draw_auxiliaries(
@@ -175,32 +178,27 @@ def draw_auxiliaries(
 ) -> np.ndarray:
     """Auxiliaries given the latent values; with more than two classes a step from the ``last`` ones, in their place."""
     if m.shape[1] > 1:
-        cone_draws.redraw(labels, m, last, rng)
+        probit_sampling.redraw(labels, m, last, rng)
         return last
     bias = getattr(likelihood, "bias", 0.0)
-    return cone_draws.draw_half_line(labels, m + bias, rng) - bias
+    return probit_sampling.draw_half_line(labels, m + bias, rng) - bias
 
 
 def importance_evidence(
-    K: np.ndarray,
-    y: np.ndarray,
-    likelihood: Likelihood,
-    n_latent: int,
-    rng: np.random.Generator,
-    n_samples: int = 2000,
+    prior: DensePrior, y: np.ndarray, likelihood: Likelihood, rng: np.random.Generator, n_samples: int = 2000
 ) -> float:
     """log p(y) by importance sampling from the EP posterior with coupled sites.
 
     With site precisions T, locations nu and posterior N(mu, Sigma), N(f; 0, K) / N(f; mu, Sigma) = exp(f' T f / 2 -
     nu' f + nu' mu / 2) / |I + T K|^1/2: the prior is never inverted.
     """
-    d, nu = EP(coupling="full")(K, y, likelihood, n_latent).state
-    posterior = ProductFormPosterior(K, d)
+    d, nu = EP(coupling="full")(prior, y, likelihood).state
+    posterior = ProductFormPosterior(prior.K, d)
     mean = posterior.apply(nu)
     f = posterior.draws(mean, n_samples, rng)
     log_weight = 0.5 * np.vdot(nu, mean) - 0.5 * posterior.log_det - np.einsum("snc,nc->s", f, nu)
     log_weight += 0.5 * np.einsum("snc,ncd,snd->s", f, posterior.precision(), f, optimize=True)
     labels = np.tile(y, n_samples)
-    log_weight += likelihood.log_prob(labels, f.reshape(-1, n_latent)).reshape(n_samples, -1).sum(axis=1)
+    log_weight += likelihood.log_prob(labels, f.reshape(-1, prior.n_latent)).reshape(n_samples, -1).sum(axis=1)
     enough = effective_weights(log_weight) >= 10.0
     return float(logsumexp(log_weight) - np.log(n_samples)) if enough else float("nan")

@@ -5,21 +5,21 @@ For the softmax and for up to three classes of the multinomial probit that form 
 classes of the probit it keeps every class's own curvature, where GR06 factorise a dense K n x K n matrix.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...likelihoods import Likelihood
-from ..base import Fit, Info, require, threads_suited_to_size
+from ...training.monitor import SILENT, Monitor
+from ..base import Engine, Fit, Info, Latent, threads_suited_to_size
+from ..prior import DensePrior
 from ..settings import check_settings
 from .latent_objective import LatentObjective
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Engine):
     """Laplace's method for any likelihood with derivatives and a curvature in product form.
 
     Parameters
@@ -33,6 +33,7 @@ class Laplace:
     tol: float = 1e-6
     max_iter: int = 200
 
+    prior_type: ClassVar = DensePrior
     needs: ClassVar = ("derivatives", "curvature")
     takes_weights: ClassVar = True
 
@@ -42,21 +43,24 @@ class Laplace:
     @threads_suited_to_size
     def __call__(
         self,
-        K: np.ndarray,
+        prior: DensePrior,
         y: np.ndarray,
         likelihood: Likelihood,
-        n_latent: int,
-        init: np.ndarray | None = None,
+        init: Any = None,
         gradient: bool = False,
+        monitor: Monitor = SILENT,
     ) -> Fit:
-        require(self, likelihood)
+        self.check(likelihood, prior.n_latent)
+        latent = LatentObjective(prior.K, y, likelihood, prior.n_latent)
+        mode, objective_trace, converged, stopped = latent.maximise(init, self.tol, self.max_iter, monitor)
+        evidence = latent.laplace(mode, gradient)
+        # Searches do not ask for it, and it costs as much as the posterior itself.
+        loo = None if gradient else Latent.on_host(*latent.leave_one_out(mode, evidence.posterior))
+        info = Info(len(objective_trace) - 1, converged, tuple(objective_trace), stopped=stopped)
+        posterior = prior.posterior(evidence.posterior.terms(mode.alpha))
+        slope = prior.gradient(evidence.dK, evidence.dlikelihood) if gradient else None
+        return Fit(posterior, evidence.value, evidence.value, info, loo, slope, mode.alpha)
+
+    def check(self, likelihood: Likelihood, n_latent: int) -> None:
+        super().check(likelihood, n_latent)
         likelihood.refuse_to_learn("Laplace", able=("label_noise",))
-        latent = LatentObjective(K, y, likelihood, n_latent)
-        top, objective_trace, converged = latent.maximise(init, self.tol, self.max_iter)
-        evidence = latent.laplace(top, gradient)
-        # While learning, nobody asks for it, and it costs as much as the posterior itself.
-        loo = None if gradient else latent.leave_one_out(top, evidence.posterior)
-        info = Info(len(objective_trace) - 1, converged, tuple(objective_trace))
-        weights = evidence.posterior.weights(top.alpha)
-        value = evidence.value
-        return Fit(weights, value, value, info, top.alpha, loo, evidence.dK, evidence.dlikelihood)

@@ -1,13 +1,16 @@
 """The maximum of J(m) = sum_n log p(y_n | m_n) - 1/2 sum_c m_c' K_c^-1 m_c: Laplace's mode, and the mean of VB.
 
-Newton's method climbs it. Its systems (K^-1 + W) x = r are solved by conjugate gradients. The cheap preconditioner is
-Sigma = (K^-1 + I / noise)^-1: good because 0 <= W <= I / noise when the observation is a function of f plus Gaussian
-noise, and in need of only one factorisation for all classes and all steps. Where the amplitude is so large that it does
-not get there, the product form of the curvature (``coupling.py``) takes its place, at C + 1 factorisations. K itself
-is never inverted: alpha = K^-1 m is carried beside m.
-"""
+Newton's method finds it. Its systems (K^-1 + W) x = r are solved by conjugate gradients, with one of three
+preconditioners (K^-1 + V)^-1:
 
-from __future__ import annotations
+    V = I / noise          needs no further factorisation; 0 <= W <= V if y is a function of f plus Gaussian noise
+    V_n = mean_c W_ncc I   one factorisation for all classes; for large amplitudes, where most curvatures are small
+    V = product form of W  ``ProductFormPosterior``, C + 1 factorisations; where the others do not converge
+
+K itself is never inverted: alpha = K^-1 m is carried beside m.
+
+All arrays have the namespace of K. Labels y stay on the host, where the likelihood computes row by row.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,8 +19,10 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...training.monitor import track
-from ..base import check_prior, class_matrix
+from ...numerics.arrays import Array, like, namespace, on_host, to_host
+from ...numerics.product_form import product_form
+from ...training.monitor import Monitor
+from ..base import check_prior_variance
 from .product_form_posterior import ProductFormPosterior
 
 #: Latent values beyond this are an overshoot, and log probabilities of minus their square have no digits left.
@@ -26,111 +31,134 @@ _TOO_FAR = 1e6
 
 #: With one latent function and fewer rows than this, factorising beats conjugate gradients.
 _FEW_ROWS = 200
-#: After so many Newton steps the cheap preconditioner is given up: where labels are all but certain, curvatures are so
-#: small that its measure of what is solved overlooks the directions in which the mode still has far to go.
+#: From this mean prior variance on, a warm start goes by the curvatures there and not by the noise.
+_LARGE_VARIANCE = 3.0
+#: Steps of conjugate gradients after which the next preconditioner is tried.
+_CG_STEPS, _MORE_CG_STEPS = 60, 100
+#: Smallest mean curvature of a row in its preconditioner: below it the row's prior is all that counts.
+_SMALLEST_CURVATURE = 1e-6
+#: After so many Newton steps only the product form is used: where labels are all but certain, curvatures are so small
+#: that the others' measure of what is solved overlooks the directions in which the mode is still far away.
 _PATIENCE = 20
 
 
 class Point(NamedTuple):
-    """A place on the way up, with m = K alpha and the likelihood's derivatives there."""
+    """An iterate m = K alpha with J, the likelihood's gradient p (n, C) and its curvature W (n, C, C)."""
 
-    m: np.ndarray
-    alpha: np.ndarray
+    m: Array
+    alpha: Array
     J: float
-    p: np.ndarray
-    W: np.ndarray
+    p: Array
+    W: Array
 
 
 class Maximum(NamedTuple):
-    """The highest point found, J after each step, and whether it is the top."""
+    """The best point found, J after each step, and whether the iteration converged there."""
 
-    top: Point
+    mode: Point
     objective_trace: list[float]
     converged: bool
+    stopped: bool = False
 
 
-class Evidence(NamedTuple):
+class LaplaceEvidence(NamedTuple):
     """Laplace evidence at a mode, the posterior it belongs to, and the gradient in K and the likelihood's theta."""
 
     value: float
     posterior: ProductFormPosterior
-    dK: np.ndarray | None = None
-    dlikelihood: np.ndarray | None = None
+    dK: Array | None = None
+    dlikelihood: np.ndarray = np.zeros(0)
 
 
 class Preconditioner(NamedTuple):
     """r -> (K^-1 + V)^-1 r for a curvature V (n, C, C), and how many steps of conjugate gradients it may take."""
 
-    apply: Callable[[np.ndarray], np.ndarray]
-    V: np.ndarray
+    apply: Callable[[Array], Array]
+    V: Array
     max_iter: int
 
 
 class LatentObjective:
     """J for one prior covariance and one set of observations."""
 
-    def __init__(self, K: np.ndarray, y: np.ndarray, likelihood: Likelihood, n_latent: int) -> None:
+    def __init__(self, K: Array, y: np.ndarray, likelihood: Likelihood, n_latent: int) -> None:
+        self._xp = namespace(K)
         self.K, self.y, self.likelihood, self.shape = K, y, likelihood, (len(y), n_latent)
-        check_prior(K)
-        self.noise = likelihood.auxiliary_noise(len(y))
-        root = self.noise**-0.5
-        self.chol = linalg.whitened_factor(K, root)
-        # Sigma as a matrix: conjugate gradients apply it often, and one product beats two solves.
-        self.Sigma = (np.eye(len(y)) - linalg.inverse(self.chol)) / root[:, None] / root
-        identity = np.eye(n_latent) / self.noise[:, None, None]
-        self._preconditioner = Preconditioner(self.smooth, identity, 60)
+        check_prior_variance(K)
+        self.noise = like(likelihood.auxiliary_noise(len(y)), K)
+        sqrt_precision = self.noise**-0.5
+        self.chol = linalg.whitened_factor(K, sqrt_precision)
+        self.Sigma = _covariance(self.chol, sqrt_precision)
+        noise_curvature = like(np.eye(n_latent), K) / self.noise[:, None, None]
+        self._preconditioner = Preconditioner(self.smooth, noise_curvature, _CG_STEPS)
 
     @property
     def log_det(self) -> float:
         """sum_c log |I + noise^-1/2 K_c noise^-1/2|"""
-        total = float(np.sum(linalg.log_det(self.chol)))
+        total = float(self._xp.sum(linalg.log_det(self.chol)))
         return total * self.shape[1] if self.K.ndim == 2 else total
 
-    def at(self, alpha: np.ndarray) -> Point:
+    def at(self, alpha: Array) -> Point:
         m = linalg.product(self.K, alpha)
-        if not np.max(np.abs(m)) <= _TOO_FAR:
-            # No posterior lives there; -inf makes the line search step back.
-            return Point(m, alpha, -np.inf, np.zeros_like(m), np.zeros((*m.shape, m.shape[1])))
-        log_prob, p, hessian = self.likelihood.derivatives(self.y, m)
-        return Point(m, alpha, float(log_prob.sum() - 0.5 * np.vdot(m, alpha)), p, -hessian)
+        if not self.largest(m) <= _TOO_FAR:
+            # No mode is so far away; -inf makes the line search step back.
+            zeros = like(np.zeros((*m.shape, m.shape[1])), m)
+            return Point(m, alpha, -np.inf, zeros[:, :, 0], zeros)
+        log_prob, p, hessian = on_host(self.likelihood.derivatives, self.y, m)
+        return Point(m, alpha, float(self._xp.sum(log_prob)) - 0.5 * linalg.dot(m, alpha), p, -hessian)
 
-    def start(self, init: np.ndarray | None) -> Point:
-        """The given alpha, unless plain zero is higher: a warm start from other parameters may be worse than none."""
-        origin = self.at(np.zeros(self.shape))
-        if not isinstance(init, np.ndarray) or init.shape != self.shape:
-            return origin  # nothing, or the state of another problem or engine
-        point = self.at(init)
-        return point if point.J > origin.J else origin
+    def largest(self, x: Array) -> float:
+        """The largest absolute value."""
+        return float(self._xp.max(self._xp.abs(x)))
 
-    def smooth(self, r: np.ndarray) -> np.ndarray:
+    def start(self, init: Array | None) -> Point:
+        """The given alpha, unless J is higher at zero: a start from other parameters may be worse than none."""
+        origin = like(np.zeros(self.shape), self.K)
+        if getattr(init, "shape", None) != self.shape:
+            return self.at(origin)  # nothing, or the state of another problem or engine
+        point = self.at(like(init, self.K))
+        if not float(np.sum(self.likelihood.log_prob(self.y, np.zeros(self.shape)))) < point.J:
+            return self.at(origin)
+        variance = float(self._xp.mean(self._xp.linalg.diagonal(self.K)))
+        if variance > _LARGE_VARIANCE and not self._factorises:
+            self._preconditioner = self._averaged(point)
+        return point
+
+    @property
+    def _factorises(self) -> bool:
+        """Whether Newton's systems are solved by factorising: with one latent function and few rows that is faster."""
+        return self.shape[1] == 1 and self.shape[0] < _FEW_ROWS
+
+    def smooth(self, r: Array) -> Array:
         return linalg.product(self.Sigma, r)
 
-    def maximise(self, init: np.ndarray | None, tol: float, max_iter: int) -> Maximum:
+    def maximise(self, init: Array | None, tol: float, max_iter: int, monitor: Monitor) -> Maximum:
         """Newton's method on J with backtracking; where J is concave it cannot miss."""
         point = self.start(init)
         objective_trace = [point.J]
-        for step in track(range(max_iter), "Newton steps"):
-            if step >= _PATIENCE:
-                self._preconditioner = self._curved(point)
-            m_target, target = self._newton_target(point)
-            gain = float(np.vdot(point.p - point.alpha, m_target - point.m))
-            size = 1.0
-            while True:
-                new = self.at(point.alpha + size * (target - point.alpha))
-                # Close to the top J cannot resolve the gain any more, and the full step is safe.
-                if point.J + 1e-4 * size * gain <= new.J or gain < 1e-9 * (1.0 + abs(point.J)):
-                    break
-                size *= 0.5
-                if size < 1e-10:
-                    return Maximum(point, objective_trace, False)
-            max_step = np.max(np.abs(new.m - point.m))
-            point = new
-            objective_trace.append(point.J)
-            if max_step < tol:
-                return Maximum(point, objective_trace, True)
-        return Maximum(point, objective_trace, False)
+        with monitor.task("Newton steps") as steps:
+            for step in steps.each(range(max_iter)):
+                if step >= _PATIENCE:
+                    self._preconditioner = self._curved(point)
+                m_target, target = self._newton_target(point)
+                gain = linalg.dot(point.p - point.alpha, m_target - point.m)
+                size = 1.0
+                while True:
+                    new = self.at(point.alpha + size * (target - point.alpha))
+                    # Close to the mode J cannot resolve the gain any more, and the full step is safe.
+                    if point.J + 1e-4 * size * gain <= new.J or gain < 1e-9 * (1.0 + abs(point.J)):
+                        break
+                    size *= 0.5
+                    if size < 1e-10:
+                        return Maximum(point, objective_trace, False)
+                max_step = self.largest(new.m - point.m)
+                point = new
+                objective_trace.append(point.J)
+                if max_step < tol:
+                    return Maximum(point, objective_trace, True)
+            return Maximum(point, objective_trace, False, steps.should_stop)
 
-    def _newton_target(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    def _newton_target(self, point: Point) -> tuple[Array, Array]:
         """Where a full Newton step would go: means and alpha.
 
         With (K^-1 + W) x = p - alpha, the new mean m + x is Sigma / noise times the auxiliary m + x + noise (p - W
@@ -138,115 +166,137 @@ class LatentObjective:
         """
         residual = point.p - point.alpha
         W = point.W if self.likelihood.log_concave else _positive_part(point.W)
-        if self.shape[1] == 1 and self.shape[0] < _FEW_ROWS:
-            x = ProductFormPosterior(self.K, np.maximum(W[:, :, 0], 1e-14)).apply(residual)
+        if self._factorises:
+            x = ProductFormPosterior(self.K, self._xp.clip(W[:, :, 0], 1e-14, None)).apply(residual)
         else:
             x = self._solve_by_gradients(point, W, residual)
-        auxiliary = point.m + x + self.noise[:, None] * (point.p - np.einsum("ncd,nd->nc", W, x))
-        return self.split(auxiliary)
+        return self.split(point.m + x + self.noise[:, None] * (point.p - linalg.row_products(W, x)))
 
-    def _solve_by_gradients(self, point: Point, W: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    def _solve_by_gradients(self, point: Point, W: Array, residual: Array) -> Array:
         """(K^-1 + W)^-1 residual by conjugate gradients."""
-        # Solve loosely far away and tightly close by: that keeps the quadratic end of Newton's method.
-        rough = float(np.sqrt(max(np.vdot(residual, self.smooth(residual)), 0.0)))
+        # Solve loosely far away and tightly close by: that keeps the quadratic convergence of Newton's method.
+        rough = max(linalg.dot(residual, self.smooth(residual)), 0.0) ** 0.5
         tol = min(0.1, max(rough, 1e-8))
         x, solved = self.solve(W, residual, tol, self._preconditioner)
-        if not solved:
+        for stronger in (self._averaged, self._curved):
+            if solved:
+                break
             # Kept for the steps that follow: curvatures change little from now on.
-            self._preconditioner = self._curved(point)
-            x, _ = self.solve(W, residual, tol, self._preconditioner)
+            self._preconditioner = stronger(point)
+            x, solved = self.solve(W, residual, tol, self._preconditioner)
         return x
 
-    def _curved(self, point: Point) -> Preconditioner:
-        """The stronger preconditioner, by the product form of the curvature."""
-        curved = ProductFormPosterior(self.K, self.likelihood.curvature(self.y, point.m)[0])
-        return Preconditioner(curved.apply, curved.precision(), 60)
+    def _averaged(self, point: Point) -> Preconditioner:
+        """The preconditioner by each row's mean curvature over the classes."""
+        xp = self._xp
+        curvature = xp.mean(xp.linalg.diagonal(point.W), axis=1)
+        curvature = xp.where(curvature > _SMALLEST_CURVATURE, curvature, _SMALLEST_CURVATURE)
+        sqrt_precision = xp.sqrt(curvature)
+        Sigma = _covariance(linalg.whitened_factor(self.K, sqrt_precision), sqrt_precision)
+        V = curvature[:, None, None] * like(np.eye(self.shape[1]), self.K)
+        return Preconditioner(lambda r: linalg.product(Sigma, r), V, _MORE_CG_STEPS)
 
-    def split(self, auxiliary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _curved(self, point: Point) -> Preconditioner:
+        """The preconditioner by the product form of the curvature."""
+        diagonal = to_host(self._xp.linalg.diagonal(point.W))
+        d = np.maximum(diagonal, 1e-14) if self.shape[1] == 1 else product_form(np.maximum(diagonal, 0.0))[0]
+        curved = ProductFormPosterior(self.K, like(d, self.K))
+        return Preconditioner(curved.apply, curved.precision(), _CG_STEPS)
+
+    def split(self, auxiliary: Array) -> tuple[Array, Array]:
         """Posterior mean and alpha given the auxiliaries: K (K + noise)^-1 and (K + noise)^-1 times them."""
         mean = self.smooth(auxiliary / self.noise[:, None])
         return mean, (auxiliary - mean) / self.noise[:, None]
 
-    def solve(
-        self, W: np.ndarray, r: np.ndarray, tol: float, preconditioner: Preconditioner
-    ) -> tuple[np.ndarray, bool]:
-        """x with (K^-1 + W) x = r, by preconditioned conjugate gradients, and whether it was reached.
+    def solve(self, W: Array, r: Array, tol: float, preconditioner: Preconditioner) -> tuple[Array, bool]:
+        """x with (K^-1 + W) x = r, by preconditioned conjugate gradients, and whether the tolerance was reached.
 
         With P^-1 = K^-1 + V the preconditioner's inverse, we carry P^-1 v beside every vector v, which the
         recurrences give for free; then (K^-1 + W) v = P^-1 v + (W - V) v and K^-1 is never needed.
         """
         apply, V, max_iter = preconditioner
         excess = W - V
-        x = np.zeros_like(r)
-        residual = r.copy()
-        z = apply(residual)
-        direction, raised = z.copy(), residual.copy()
-        size = float(np.vdot(residual, z))
+        x, residual = self._xp.zeros_like(r), r
+        direction, raised = apply(residual), residual
+        size = linalg.dot(residual, direction)
         goal = tol * tol * size
         for _ in range(max_iter):
             if size <= goal or size <= 0.0:
                 return x, True
-            image = raised + np.einsum("ncd,nd->nc", excess, direction)
-            step = size / float(np.vdot(direction, image))
-            x += step * direction
-            residual -= step * image
+            image = raised + linalg.row_products(excess, direction)
+            step = size / linalg.dot(direction, image)
+            x = x + step * direction
+            residual = residual - step * image
             z = apply(residual)
-            new_size = float(np.vdot(residual, z))
-            ratio = new_size / size
-            size = new_size
-            direction = z + ratio * direction
-            raised = residual + ratio * raised
+            last, size = size, linalg.dot(residual, z)
+            direction = z + size / last * direction
+            raised = residual + size / last * raised
         return x, False
 
-    def laplace(self, mode: Point, gradient: bool) -> Evidence:
+    def laplace(self, mode: Point, gradient: bool) -> LaplaceEvidence:
         """Laplace evidence E = J(m) - 1/2 log |I + W K|, with the terms of its gradient through the mode (WB98 appendix
         B), and the posterior."""
-        d, pull = self.likelihood.curvature(self.y, mode.m)
+        d, pull = on_host(self.likelihood.curvature, self.y, mode.m)
         posterior = ProductFormPosterior(self.K, d)
         value = mode.J - 0.5 * posterior.log_det
         if not gradient:
-            return Evidence(value, posterior)
+            return LaplaceEvidence(value, posterior)
         by_K, by_log_d = posterior.log_det_gradient()
         # The mode moves by dm = (I + K W)^-1 dK alpha. With q = dE/dm through the curvature,
         # q' dm = b' dK alpha, b = (I + W K)^-1 q = q - W x, (K^-1 + W) x = q.
         q = -0.5 * pull(by_log_d)
         x, _ = self.solve(mode.W, q, 1e-10, Preconditioner(posterior.apply, posterior.precision(), 300))
-        b = q - np.einsum("ncd,nd->nc", mode.W, x)
-        dK: np.ndarray = -0.5 * by_K
-        alpha = mode.alpha
-        if self.K.ndim == 2:
-            dK += 0.5 * (alpha @ alpha.T + alpha @ b.T + b @ alpha.T)
-        else:
-            for c in range(alpha.shape[1]):
-                own = alpha[:, c]
-                through = np.outer(own, b[:, c])
-                class_matrix(dK, c)[...] += 0.5 * (np.outer(own, own) + through + through.T)
-        return Evidence(value, posterior, dK, self._by_noise(mode, x, by_log_d))
+        b = q - linalg.row_products(mode.W, x)
+        # dE/dK_c = 1/2 (alpha_c alpha_c' + alpha_c b_c' + b_c alpha_c' - d log_det / dK_c)
+        alpha, outer = mode.alpha, self.outer
+        dK = -0.5 * by_K
+        dK += 0.5 * (outer(alpha, alpha) + outer(alpha, b) + outer(b, alpha))
+        return LaplaceEvidence(value, posterior, dK, self._by_noise(mode, x, by_log_d))
 
-    def leave_one_out(self, mode: Point, posterior: ProductFormPosterior) -> tuple[np.ndarray, np.ndarray]:
+    def outer(self, a: Array, b: Array) -> Array:
+        """sum_c a_c b_c', or a_c b_c' for every c, shaped as K."""
+        return linalg.outer(a, b, stacked=self.K.ndim == 3)
+
+    def leave_one_out(self, mode: Point, posterior: ProductFormPosterior) -> tuple[Array, Array]:
         """Latent means (n, C) and covariances (n, C, C) at every training row without its label, by linear response.
 
         Taking out row n's Gaussian site (precision W_n, gradient p_n at the mode) leaves the covariance (A_n^-1 -
         W_n)^-1 = A_n (I - W_n A_n)^-1 and moves the mean by minus that covariance times p_n. The curvature must be the
         likelihood's own: a pseudo-target that already knows its label would look far too good.
         """
-        share = self.likelihood.share_left_out(len(self.y))
+        share = like(self.likelihood.share_left_out(len(self.y)), self.K)
         W = mode.W if self.likelihood.log_concave else posterior.precision()
         W = share[:, None, None] * W
         marginals = posterior.marginals()
-        without = marginals @ np.linalg.inv(np.eye(self.shape[1]) - W @ marginals)
-        mean = mode.m - np.einsum("ncd,nd->nc", without, share[:, None] * mode.p)
+        without = marginals @ self._xp.linalg.inv(like(np.eye(self.shape[1]), W) - W @ marginals)
+        mean = mode.m - linalg.row_products(without, share[:, None] * mode.p)
         return mean, without if self.shape[1] > 1 else without[:, :, 0]
 
-    def _by_noise(self, mode: Point, x: np.ndarray, by_log_d: np.ndarray) -> np.ndarray:
+    def _by_noise(self, mode: Point, x: Array, by_log_d: Array) -> np.ndarray:
         """dE / d label_noise where that is learned: its own, through the curvature, and through the mode."""
         if not self.likelihood.theta.size:
             return np.zeros(0)
-        by_noise, by_gradient, by_curvature = self.likelihood.noise_slopes(self.y, mode.m)  # type: ignore[attr-defined]
+        by_noise, by_gradient, by_curvature = self.likelihood.noise_slopes(self.y, to_host(mode.m))
+        x, by_log_d = to_host(x), to_host(by_log_d)
         return np.array([by_noise.sum() - 0.5 * np.sum(by_log_d * by_curvature) + np.vdot(x, by_gradient)])
 
 
-def _positive_part(W: np.ndarray) -> np.ndarray:
+def _covariance(chol: Array, sqrt_precision: Array) -> Array:
+    """(K^-1 + V)^-1 = V^-1 - V^-1/2 (L L')^-1 V^-1/2 for the factor L of I + V^1/2 K V^1/2, V = diag(sqrt_precision^2).
+
+    As a matrix: conjugate gradients apply it often, and one product beats two solves. Computed in place, as n x n
+    matrices fill a device.
+    """
+    Sigma = namespace(chol).matrix_transpose(linalg.inverse(chol))
+    Sigma *= -1.0
+    linalg.add_to_diagonal(Sigma, 1.0)
+    Sigma /= sqrt_precision[:, None]
+    Sigma /= sqrt_precision
+    return Sigma
+
+
+def _positive_part(W: Array) -> Array:
     """Negative eigenvalues of each row's curvature set to zero: an ascent direction whatever the likelihood."""
-    values, vectors = np.linalg.eigh(W)
-    return (vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    xp = namespace(W)
+    values, vectors = xp.linalg.eigh(W)
+    return (vectors * xp.clip(values, 0.0, None)[:, None, :]) @ xp.matrix_transpose(vectors)

@@ -6,7 +6,7 @@ maximum of the concave function
 
     J(m) = sum_n log P(t_n | m_n) - 1/2 sum_c m_c' K_c^-1 m_c.
 
-So we maximise J by Newton's method instead (``mode.py``), still with one factorisation for all classes.
+So we maximise J by Newton's method instead (``latent_objective``), still with one factorisation for all classes.
 
 The bound of appendix C after the Q(Y) update, re-derived (the printed one has a superfluous (N - NK)/2 log 2 pi), is
 
@@ -16,24 +16,24 @@ As a guide for kernel parameters B is poor. ``objective="laplace"`` takes the La
 J - 1/2 log |I + W K|, with the curvature in product form (exact for up to three classes; see ``product_form``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...training.monitor import track
-from ..base import Fit, GaussianTerms, Info, require, threads_suited_to_size
+from ...numerics.arrays import Array, like, namespace, to_host
+from ...training.monitor import SILENT, Monitor
+from ..base import Engine, Fit, GaussianTerms, Info, Latent, threads_suited_to_size
+from ..prior import DensePrior
 from ..settings import check_settings
 from .latent_objective import LatentObjective, Maximum, Point
 
 
 @dataclass(frozen=True)
-class VB:
+class VB(Engine):
     """Variational Bayes for ``Probit`` and ``MultinomialProbit``.
 
     Parameters
@@ -53,8 +53,10 @@ class VB:
     tol: float = 1e-6
     max_iter: int = 200
 
+    prior_type: ClassVar = DensePrior
     needs: ClassVar = ("augment", "derivatives", "curvature")
     takes_weights: ClassVar = True
+    shares_factor: ClassVar = True
 
     def __post_init__(self) -> None:
         check_settings(self, max_iter=1)
@@ -65,68 +67,76 @@ class VB:
     @threads_suited_to_size
     def __call__(
         self,
-        K: np.ndarray,
+        prior: DensePrior,
         y: np.ndarray,
         likelihood: Likelihood,
-        n_latent: int,
-        init: np.ndarray | None = None,
+        init: Any = None,
         gradient: bool = False,
+        monitor: Monitor = SILENT,
     ) -> Fit:
-        require(self, likelihood)
-        likelihood.refuse_to_learn("VB", able=("label_noise",))
-        latent = LatentObjective(K, y, likelihood, n_latent)
+        self.check(likelihood, prior.n_latent)
+        latent = LatentObjective(prior.K, y, likelihood, prior.n_latent)
         maximise = latent.maximise if self.solver == "newton" else partial(_maximise_plain, latent)
-        top, objective_trace, converged = maximise(init, self.tol, self.max_iter)
+        mode, objective_trace, converged, stopped = maximise(init, self.tol, self.max_iter, monitor)
         bounds = tuple(J - 0.5 * latent.log_det for J in objective_trace)
-        weights = GaussianTerms(top.alpha, latent.noise**-0.5, latent.chol)
-        info = Info(len(objective_trace) - 1, converged, bounds)
-        value, dK, dlikelihood, loo = bounds[-1], None, None, None
+        terms = GaussianTerms(mode.alpha, latent.noise**-0.5, latent.chol)
+        info = Info(len(objective_trace) - 1, converged, bounds, stopped=stopped)
+        value, loo = bounds[-1], None
+        dK: Any = None
+        dlikelihood: Any = None
         if self.objective == "laplace" or not gradient:
-            laplace = latent.laplace(top, gradient)
+            laplace = latent.laplace(mode, gradient)
             dK, dlikelihood = laplace.dK, laplace.dlikelihood
             if self.objective == "laplace":
                 value = laplace.value
             if not gradient:
-                mean, _ = latent.leave_one_out(top, laplace.posterior)
-                loo = mean, left_out_variance(latent)
-        elif gradient:
-            dK, dlikelihood = _bound_gradient(latent, top)
-        return Fit(weights, bounds[-1], value, info, top.alpha, loo, dK, dlikelihood)
+                mean, _ = latent.leave_one_out(mode, laplace.posterior)
+                loo = Latent.on_host(mean, left_out_variance(latent))
+        else:
+            dK, dlikelihood = _bound_gradient(latent, mode)
+        slope = prior.gradient(dK, dlikelihood) if gradient else None
+        return Fit(prior.posterior(terms), bounds[-1], value, info, loo, slope, mode.alpha)
+
+    def check(self, likelihood: Likelihood, n_latent: int) -> None:
+        super().check(likelihood, n_latent)
+        likelihood.refuse_to_learn("VB", able=("label_noise",))
 
 
-def _maximise_plain(latent: LatentObjective, init: np.ndarray | None, tol: float, max_iter: int) -> Maximum:
+def _maximise_plain(
+    latent: LatentObjective, init: Array | None, tol: float, max_iter: int, monitor: Monitor
+) -> Maximum:
     """GR06 eq 4.6: the auxiliaries y~ = m + p, then the new mean Sigma y~."""
     point = latent.start(init)
     objective_trace = [point.J]
-    for _ in track(range(max_iter), "iterations"):
-        _, alpha = latent.split(point.m + latent.noise[:, None] * point.p)
-        new = latent.at(alpha)
-        max_step = np.max(np.abs(new.m - point.m))
-        point = new
-        objective_trace.append(point.J)
-        if max_step < tol:
-            return Maximum(point, objective_trace, True)
-    return Maximum(point, objective_trace, False)
+    with monitor.task("iterations") as steps:
+        for _ in steps.each(range(max_iter)):
+            _, alpha = latent.split(point.m + latent.noise[:, None] * point.p)
+            new = latent.at(alpha)
+            max_step = latent.largest(new.m - point.m)
+            point = new
+            objective_trace.append(point.J)
+            if max_step < tol:
+                return Maximum(point, objective_trace, True)
+        return Maximum(point, objective_trace, False, steps.should_stop)
 
 
-def _bound_gradient(latent: LatentObjective, top: Point) -> tuple[np.ndarray, np.ndarray]:
+def _bound_gradient(latent: LatentObjective, mode: Point) -> tuple[Array, np.ndarray]:
     """dB/dK = 1/2 sum_c alpha_c alpha_c' - C/2 (noise I + K)^-1, and dB/d label_noise where that is learned; m drops
     out because it maximises J."""
-    alpha = top.alpha
     by_noise = np.zeros(0)
     if latent.likelihood.theta.size:
-        by_noise = np.array([latent.likelihood.noise_slopes(latent.y, top.m)[0].sum()])  # type: ignore[attr-defined]
+        by_noise = np.array([latent.likelihood.noise_slopes(latent.y, to_host(mode.m))[0].sum()])
     root = latent.noise**-0.5
     precision = root[:, None] * linalg.inverse(latent.chol) * root
-    if latent.K.ndim == 2:
-        return 0.5 * (alpha @ alpha.T - alpha.shape[1] * precision), by_noise
-    return 0.5 * (np.einsum("ic,jc->cij", alpha, alpha) - precision), by_noise
+    n_shared = latent.shape[1] if latent.K.ndim == 2 else 1
+    return 0.5 * (latent.outer(mode.alpha, mode.alpha) - n_shared * precision), by_noise
 
 
-def left_out_variance(latent: LatentObjective) -> np.ndarray:
-    """Variances (n, C) of every row without its label, as VB has them; the means go by linear response."""
-    share = latent.likelihood.share_left_out(len(latent.y))
-    variance = np.diagonal(latent.Sigma, axis1=-2, axis2=-1)
-    variance = np.broadcast_to(np.atleast_2d(variance).T, latent.shape)
-    variance = np.maximum(variance, 1e-14 * variance.max())
+def left_out_variance(latent: LatentObjective) -> Array:
+    """Variances (n, C) of every row without its label, as VB has them; the means are found by linear response."""
+    xp = namespace(latent.K)
+    share = like(latent.likelihood.share_left_out(len(latent.y)), latent.K)
+    variance = xp.linalg.diagonal(latent.Sigma)  # (n,), or (C, n)
+    variance = xp.broadcast_to(variance[:, None] if variance.ndim == 1 else variance.T, latent.shape)
+    variance = xp.clip(variance, 1e-14 * float(xp.max(variance)), None)
     return 1.0 / (1.0 / variance - (share / latent.noise)[:, None])

@@ -1,26 +1,22 @@
-"""Gaussian processes through S inducing rows, with every row's label heard.
+"""Gaussian processes through S inducing points, conditioned on the labels of all rows.
 
 Given the latent values u at the inducing rows, latent values at different rows are taken as independent: f_n = v_n' w +
 noise of variance D_n, with w = L^-1 u ~ N(0, I), L L' = K_uu, v_n = L^-1 k_un and D_n = k_nn - |v_n|^2. That is the
 prior called FITC: marginal variances are exact, and where the inducing rows are all rows, so is everything else. Where
-they are few, D is most of the variance, and labels seen through so much noise teach w little; the prior called DTC
-leaves D out where labels are heard, and brings it back where rows are predicted. White noise is part of D under both,
-not of u.
+they are few, D is most of the variance, and labels observed with so much noise say little about w; the prior called
+DTC leaves D out of inference, and adds it where rows are predicted. White noise is part of D under both, not of u.
 
 Work over the rows is sums over blocks of rows of S x S and S x C pieces. Nothing of size n x S need ever exist, though
 where it fits into ``CACHE_BYTES`` it is kept, because every pass needs it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ...kernels import Kernel, PerClass
 from ...numerics import linalg
-from ..base import Info
 from ..settings import check_setting
 
 #: Memory for the whitened covariances V of all rows with the inducing ones; beyond it each pass computes them again.
@@ -30,7 +26,7 @@ BLOCK_ROWS = 2048
 APPROXIMATIONS = ("dtc", "fitc")
 
 
-class Rows(Protocol):
+class BlockedRows(Protocol):
     """Rows in the kernel's units, a block at a time, the same blocks each time."""
 
     def __len__(self) -> int: ...
@@ -53,7 +49,7 @@ class ArrayRows:
 
 
 class Block(NamedTuple):
-    """Some rows: which, V (S, b), the part of D (b,) that labels are heard through, and the rest of it (b,)."""
+    """Some rows: which, V (S, b), the part of D (b,) that inference has as noise of f about v' w, and the rest (b,)."""
 
     rows: slice
     V: np.ndarray
@@ -62,11 +58,13 @@ class Block(NamedTuple):
 
 
 class Features:
-    """v_n and D_n of all rows, block by block, kept where memory allows; ``approximation`` is "dtc" or "fitc", ``dtype`` that
-    of V."""
+    """v_n and D_n of all rows, block by block, kept where memory allows.
+
+    ``approximation`` is "dtc" or "fitc", ``dtype`` that of V.
+    """
 
     def __init__(
-        self, kernel: Kernel, Z: np.ndarray, rows: Rows, approximation: str = "fitc", dtype: str = "float64"
+        self, kernel: Kernel, Z: np.ndarray, rows: BlockedRows, approximation: str = "fitc", dtype: str = "float64"
     ) -> None:
         check_setting("dtype", dtype)
         if approximation not in APPROXIMATIONS:
@@ -107,7 +105,7 @@ class Features:
             self._kept, self._complete = kept, True
 
     def dropped_variance(self) -> np.ndarray:
-        """The part of D (n,) that labels are not heard through."""
+        """The part of D (n,) that inference leaves out."""
         return np.concatenate([block.dropped_variance for block in self])
 
     def block(self, rows: slice, X: np.ndarray) -> Block:
@@ -115,20 +113,6 @@ class Features:
         D = np.maximum(self.kernel.diag(X) - np.einsum("sn,sn->n", V, V), 0.0)
         site_noise = D if self.approximation == "fitc" else np.minimum(D, self.white)
         return Block(rows, np.asarray(V, self.dtype), site_noise, D - site_noise)
-
-
-class SparseFit(NamedTuple):
-    """Result of inference with inducing rows: beliefs N(mean, R'R) about w, with mean (S, C) and R = ``spread``
-    (G, S, S); the rest as in ``Fit``."""
-
-    mean: np.ndarray
-    spread: np.ndarray
-    log_evidence: float
-    objective: float
-    info: Info
-    state: Any = None
-    loo: tuple[np.ndarray, np.ndarray] | None = None
-    gradient: np.ndarray | None = None
 
 
 def weighted_gram(V: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -1,35 +1,35 @@
 """Expectation propagation through inducing rows: every row has a site, every class an S x S matrix.
 
 With site precisions tau and locations nu of one class (``ep``), e = 1 / (1 + D tau), Lambda = tau e and B = I + V
-Lambda V', beliefs about w are N(B^-1 V (e nu), B^-1) and about row n
+Lambda V', the posterior of w is N(B^-1 V (e nu), B^-1), and that of row n has
 
     mean = D e nu + e v' w,   variance = D e + e^2 v' B^-1 v.
 
 A sweep is one pass over blocks of rows. The rows of a block are given new sites together, from the B that the blocks
-before it have left, and B hears of them before the next block's turn: all rows at once would go to and fro.
+before it have left, and B is updated before the next block: with all rows at once the sweeps would oscillate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...training.monitor import track
-from ..base import Info
+from ...training.monitor import SILENT, Monitor
+from ..base import Engine, Fit, Info, Latent
 from ..dense.ep import Sites
+from ..posteriors import InducingPosterior
+from ..prior import InducingPrior
 from ..settings import check_settings
-from .features import Block, Features, SparseFit, weighted_gram
+from .features import Block, Features, weighted_gram
 
 #: Site precisions stay above this fraction of the prior precision.
 _FLOOR = 1e-10
 
 
 @dataclass(frozen=True)
-class SparseEP:
+class SparseEP(Engine):
     """Expectation propagation with inducing rows, sites independent between classes.
 
     Parameters
@@ -47,49 +47,55 @@ class SparseEP:
     tol: float = 0.05
     max_iter: int = 100
 
+    prior_type: ClassVar = InducingPrior
+    # Site locations that no label depends on settle last, and hardly change the evidence.
+    close_before_convergence: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         check_settings(self, max_iter=1)
 
+    def differentiates(self, likelihood: Likelihood) -> bool:
+        """Whether the evidence is stationary in the sites, as for ``EP``."""
+        return likelihood.log_concave
+
     def __call__(
         self,
-        features: Features,
+        prior: InducingPrior,
         y: np.ndarray,
         likelihood: Likelihood,
-        n_latent: int,
-        init: Sites | None = None,
+        init: Any = None,
         gradient: bool = False,
-    ) -> SparseFit:
+        monitor: Monitor = SILENT,
+    ) -> Fit:
+        self.check(likelihood, prior.n_latent)
+        features, n_latent = prior.features, prior.n_latent
         run = _Run(features, y, likelihood, n_latent, init)
         trace, converged, damping, last = [], False, self.damping, np.zeros((len(features), n_latent))
-        for _ in track(range(self.max_iter), "EP sweeps"):
-            before = run.cavity_mean.copy()
-            trace.append(run.sweep(damping))
-            step = run.cavity_mean - before
-            if n_latent > 1:  # what all classes have in common changes no label, and is slow to settle
-                step -= step.mean(axis=1, keepdims=True)
-            max_step = np.max(np.abs(step) / np.sqrt(1.0 + run.cavity_variance), axis=1) / damping
-            if len(trace) > 1 and np.sqrt(np.mean(max_step**2)) < self.tol:
-                converged = True
-                break
-            alike = float(np.vdot(step, last)) / max(float(np.linalg.norm(step) * np.linalg.norm(last)), 1e-300)
-            if alike < -0.2:  # to and fro
-                damping = max(0.5 * damping, 0.05)
-            elif alike > 0.5:
-                damping = min(1.5 * damping, self.damping)
-            last = step if len(trace) > 1 else np.zeros_like(step)  # the first sweep sets out from nothing
+        with monitor.task("EP sweeps") as sweeps:
+            for _ in sweeps.each(range(self.max_iter)):
+                before = run.cavity_mean.copy()
+                trace.append(run.sweep(damping))
+                step = run.cavity_mean - before
+                if n_latent > 1:  # what all classes have in common changes no label, and is slow to settle
+                    step -= step.mean(axis=1, keepdims=True)
+                max_step = np.max(np.abs(step) / np.sqrt(1.0 + run.cavity_variance), axis=1) / damping
+                if len(trace) > 1 and np.sqrt(np.mean(max_step**2)) < self.tol:
+                    converged = True
+                    break
+                alike = float(np.vdot(step, last)) / max(float(np.linalg.norm(step) * np.linalg.norm(last)), 1e-300)
+                if alike < -0.2:  # to and fro
+                    damping = max(0.5 * damping, 0.05)
+                elif alike > 0.5:
+                    damping = min(1.5 * damping, self.damping)
+                last = step if len(trace) > 1 else np.zeros_like(step)  # the first sweep sets out from nothing
         log_evidence = run.sweep(0.0)
         trace.append(log_evidence)
+        stopped = sweeps.should_stop and not converged
+        info = Info(len(trace) - 1, converged, tuple(trace), run.n_skipped, stopped=stopped)
+        posterior = InducingPosterior(features.kernel, features.Z, features.chol, run.w, run.R)
+        loo = Latent(run.cavity_mean, run.cavity_variance + features.dropped_variance()[:, None])
         slope = run.gradient() if gradient else None
-        return SparseFit(
-            run.w,
-            run.R,
-            log_evidence,
-            log_evidence,
-            Info(len(trace) - 1, converged, tuple(trace), run.n_skipped),
-            run.sites,
-            (run.cavity_mean, run.cavity_variance + features.dropped_variance()[:, None]),
-            slope,
-        )
+        return Fit(posterior, log_evidence, log_evidence, info, loo, slope, run.sites)
 
 
 class _Run:

@@ -9,8 +9,6 @@ about which all classes have the covariance B^-1, B = I + V diag(1 / (1 + D)) V'
 B, so the search takes L^-1 B L^-T = I as its units, B = L L', and every step costs two products with V.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -21,17 +19,19 @@ from scipy.optimize import OptimizeResult, minimize
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...training.monitor import task
-from ..base import Info, require
+from ...training.monitor import SILENT, Monitor
+from ..base import Engine, Fit, Info, Latent
+from ..posteriors import InducingPosterior
+from ..prior import InducingPrior
 from ..settings import check_settings
-from .features import Features, SparseFit, weighted_gram
+from .features import Features, weighted_gram
 
 #: Steps before the curvature is looked at.
 _FIRST_STEPS = 10
 
 
 @dataclass(frozen=True)
-class SparseVB:
+class SparseVB(Engine):
     """Variational Bayes with inducing rows.
 
     Parameters
@@ -45,6 +45,7 @@ class SparseVB:
     tol: float = 1e-2
     max_iter: int = 500
 
+    prior_type: ClassVar = InducingPrior
     needs: ClassVar = ("augment",)
 
     def __post_init__(self) -> None:
@@ -52,14 +53,15 @@ class SparseVB:
 
     def __call__(
         self,
-        features: Features,
+        prior: InducingPrior,
         y: np.ndarray,
         likelihood: Likelihood,
-        n_latent: int,
         init: Any = None,
         gradient: bool = False,
-    ) -> SparseFit:
-        require(self, likelihood)
+        monitor: Monitor = SILENT,
+    ) -> Fit:
+        self.check(likelihood, prior.n_latent)
+        features, n_latent = prior.features, prior.n_latent
         if gradient:
             raise TypeError("SparseVB has no gradient of an evidence; learn with SparseEP")
         S = len(features.Z)
@@ -68,17 +70,19 @@ class SparseVB:
         fits = isinstance(init, np.ndarray) and init.shape == (S, n_latent)
         w = init if fits else np.zeros((S, n_latent))
         objective_trace: list[float] = []
-        with task("search") as search:
+        with monitor.task("search") as search:
             # Where labels are certain the curvature is far below its bound: once it is roughly known, it makes better
             # units.
             w, converged = self._maximise(features, y, likelihood, w, R, _FIRST_STEPS, search, objective_trace)
-            if not converged:
+            if not converged and not search.should_stop:
                 curvature = _slopes(features, y, likelihood, w)[1].mean(axis=1)
                 units, _ = _factor(features, curvature, integrated=False)
                 w, converged = self._maximise(features, y, likelihood, w, units, self.max_iter, search, objective_trace)
         bounds = tuple(J - 0.5 * n_latent * log_det for J in objective_trace)
+        info = Info(len(objective_trace), converged, bounds, stopped=search.should_stop and not converged)
+        posterior = InducingPosterior(features.kernel, features.Z, features.chol, w, R[None])
         loo = _leave_one_out(features, y, likelihood, w, R, noise)
-        return SparseFit(w, R[None], bounds[-1], bounds[-1], Info(len(objective_trace), converged, bounds), w, loo)
+        return Fit(posterior, bounds[-1], bounds[-1], info, loo, state=w)
 
     def _maximise(
         self,
@@ -105,7 +109,8 @@ class SparseVB:
 
         def tell(intermediate_result: OptimizeResult) -> None:
             objective_trace.append(-float(intermediate_result.fun))
-            if search.step(f"objective {objective_trace[-1]:.2f}"):
+            search.step(f"objective {objective_trace[-1]:.2f}")
+            if search.should_stop:
                 raise StopIteration
 
         shape = w.shape
@@ -156,7 +161,7 @@ def _slopes(features: Features, y: np.ndarray, likelihood: Likelihood, w: np.nda
 
 def _leave_one_out(
     features: Features, y: np.ndarray, likelihood: Likelihood, w: np.ndarray, R: np.ndarray, noise: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Latent:
     """Means by linear response with each class's own curvature, variances as variational Bayes has them.
 
     A label that is taken out, with slope p and curvature W at the mode, moves the row's mean by -a p / (1 - W a), a =
@@ -175,4 +180,4 @@ def _leave_one_out(
         variance[rows] = (without + D + dropped)[:, None]
         a = np.stack(linalg.for_each_class(partial(_norms, factors, V), C, len(V)), axis=1)
         mean[rows] = m - a * slope[rows] / np.maximum(1.0 - curvature[rows] * a, 1e-10)
-    return mean, variance
+    return Latent(mean, variance)

@@ -1,0 +1,135 @@
+"""MultiTaskIVMRegressor: related regression tasks with one kernel learned from all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.metrics import r2_score
+
+from ..inference import Exact
+from ._base import GPEstimator
+from ._inputs import Inputs
+from ._regressing import GPRegressorMixin
+from ._targets import Targets, check_targets
+from ._tasks import MultiTaskMixin
+
+
+class MultiTaskIVMRegressor(MultiTaskMixin, GPRegressorMixin, GPEstimator):
+    """Many related regression tasks, each a Gaussian process of its own, with one kernel learned from all of them.
+
+    As ``MultiTaskIVMClassifier``, with regression targets instead of labels; they are centred and scaled internally,
+    alike for all tasks.
+
+    Parameters
+    ----------
+    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
+        As for ``GPRegressor``.
+    n_active : int or None, default=None
+        Number of rows to keep over all tasks, at least one for each; None is 500, or all where there are fewer.
+    likelihood : Gaussian, default=None
+        Noise model to start from, its variance in units of the variance of y; None starts at 0.1.
+    criterion, dtype
+        As for ``IVMRegressor``.
+    hyper : str or an object of ``gpclass.hyper``, default="evidence"
+        "evidence" learns the shared kernel by the sum of the tasks' evidences (of at most 350 rows of each), "loo" by
+        their leave-one-out predictions, "alternating" from the active rows in turns with their selection (LPJ05
+        algorithms 2 and 3), which is the quickest; "fixed" leaves it alone.
+    n_restarts_optimizer, standardize, random_state, n_jobs, verbose
+        As for ``IVMRegressor``; inputs are scaled alike for all tasks.
+
+    Attributes
+    ----------
+    tasks_ : names of the tasks, sorted
+    active_ : (S,) rows kept, in the order of their inclusion, as rows of the X of ``fit``
+    active_task_ : (S,) the task of each of them
+    posteriors_ : one posterior for each of ``tasks_``
+    log_evidence_, objective_ : float, sums over tasks of the log evidence of their active rows, and of what the engine
+        maximised for it
+    info_ : how inference went, one for each of ``tasks_``
+    kernel_, likelihood_, relevance_, hyper_, noise_std_, n_features_in_
+        As for ``IVMRegressor``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpclass import MultiTaskIVMRegressor
+    >>> X = np.linspace(-3, 3, 60)[:, None]
+    >>> task = np.repeat(["a", "b", "c"], 20)
+    >>> model = MultiTaskIVMRegressor(n_active=30).fit(X, np.sin(2 * X[:, 0]), task=task)
+    >>> model.predict([[0.8]], task="b").round(1).tolist()
+    [1.0]
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        n_active: int | None = None,
+        likelihood: Any = None,
+        criterion: str = "auto",
+        hyper: Any = "evidence",
+        dtype: str = "float64",
+        n_restarts_optimizer: int = 0,
+        standardize: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_active = n_active
+        self.likelihood = likelihood
+        self.criterion = criterion
+        self.hyper = hyper
+        self.dtype = dtype
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, task: Any = None) -> MultiTaskIVMRegressor:
+        """Fit to rows X (n, n_features) with targets y (n,), row i belonging to ``task[i]``; as for
+        ``MultiTaskIVMClassifier``."""
+        with self._monitor() as monitor:
+            inputs, raw, y = Inputs.fit(self, X, check_targets(y), order="C", y_numeric=True, ensure_min_samples=2)
+            targets = Targets.of(np.asarray(y, dtype=float))
+            names, groups = self._groups(task, len(y))
+            inputs = inputs.standardized(raw, self.kernel, self.standardize)
+            trained = self._train(inputs, raw, targets.transform(y), groups, self._noise(), Exact(), monitor)
+        attributes = self._target_attributes(targets, trained, len(y), len(trained.active))
+        self._store(inputs, trained, **attributes | self._task_attributes(names, trained))
+        if trained.interrupted:
+            raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows selected so far")
+        return self
+
+    def adapt(self, X: Any, y: Any) -> MultiTaskIVMRegressor:
+        """A model for a new task, of rows X and their targets y, with the kernel, noise and scales learned here.
+
+        It predicts without ``task``; a handful of rows will do. This model stays as it is.
+        """
+        raw, y = self._check_new_task(X, check_targets(y), y_numeric=True)
+        new, trained = self._adapted(raw, self._targets.transform(y))
+        attributes = self._target_attributes(self._targets, trained, len(y), len(trained.active))
+        new._store(self._inputs, trained, **attributes | self._task_attributes(np.array(["adapted"]), trained))
+        return new
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, task: Any = None) -> Any:
+        """Mean (m,) of new targets; with ``return_std`` or ``return_cov`` also their spread, noise included.
+
+        ``task`` has the tasks of the rows, or the one task of all.
+        """
+        if return_std and return_cov:
+            raise ValueError("expected at most one of return_std and return_cov, got both")
+        mean, cov = self.latent(X, return_cov, task)
+        noise, scale = self.likelihood_.params, self._targets.scale
+        number = self._targets.inverse(mean[:, 0] + noise["bias"])
+        if return_cov:
+            return number, scale**2 * (cov[0] + noise["variance"] * np.eye(len(mean)))
+        return (number, scale * np.sqrt(cov[:, 0] + noise["variance"])) if return_std else number
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
+        """The coefficient of determination R^2."""
+        return float(r2_score(y, self.predict(X, task=task), sample_weight=sample_weight))

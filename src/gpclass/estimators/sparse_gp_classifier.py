@@ -1,0 +1,235 @@
+"""SparseGPClassifier: many rows, all of them used, through a few inducing points."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from ..inference import IVM, InducingPrior, SparseEP, SparseVB
+from ..inference.active.ivm import DEFAULT_SIZE
+from ..inference.inducing.features import BlockedRows, Features
+from ..inference.settings import check_setting
+from ..kernels import Kernel, PerClass
+from ..likelihoods import Likelihood
+from ..training.inducing import InducingPoints, train_inducing
+from ..training.trained import LabelWeights
+from ._active import search_for_many_rows
+from ._base import GPEstimator, choose_engine, generator
+from ._classifying import GPClassifierMixin, best_engine
+from ._inputs import Inputs
+from ._labels import Labels, check_labels, label_column
+from ._sources import ScaledRows, Source, from_array, from_blocks
+
+ENGINES = {"ep": SparseEP, "vb": SparseVB}
+INDUCING = ("ivm", "kmeans++", "random")
+#: Kernel parameters are learned and inducing points chosen from at most so many rows.
+SAMPLE_ROWS = 20000
+
+
+class SparseGPClassifier(GPClassifierMixin, GPEstimator):
+    """Gaussian-process classifier for many rows: every label counts, through S inducing rows.
+
+    A pass over the data costs O(n S^2 K) time; memory is O(S^2 K) and what a block of rows needs, with a few numbers
+    for each row, and up to 2 GiB more where that spares computing the same covariances again.
+
+    Parameters
+    ----------
+    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
+        As for ``GPClassifier``; one for all classes.
+    n_inducing : int or None, default=None
+        Number S of inducing rows; None is 500, or all rows where there are fewer.
+    inducing : "ivm", "kmeans++", "random", or rows (S, n_features), default="ivm"
+        Where they are: the rows that the informative vector machine keeps, rows far from each other, rows at random, or
+        any given ones.
+    likelihood : Likelihood or str, default=None
+        None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
+    inference : "ep", "vb", ``SparseEP(...)`` or ``SparseVB(...)``, default="ep"
+        Expectation propagation, or variational Bayes, whose cost hardly grows with the number of classes.
+    approximation : "dtc" or "fitc", default="dtc"
+        Whether the part of a row's latent value that the inducing rows cannot explain is left out where its label is
+        heard ("dtc"), or is noise on it ("fitc"). "fitc" is the proper model; "dtc" learns more from few inducing rows.
+    hyper : str or an object of ``gpclass.hyper``, default="auto"
+        "evidence" learns kernel parameters from at most 350 rows; ``Evidence(max_rows=None)`` from all (at most 20000),
+        through the inducing rows. "held_out" puts right what "evidence" says of scale by the predictions of rows set
+        aside. "loo" and "fixed" as for ``GPClassifier``. "auto" is "held_out" from 5000 rows on, else "evidence".
+    calibration : "loo" or None, default="loo"
+        After fitting, learn two factors and the share of lapses, as ``GPClassifier`` does, from predictions of
+        each row's label without it.
+    dtype : "float64" or "float32", default="float64"
+        Of covariances with the inducing rows: "float32" is twice as fast.
+    n_restarts_optimizer, standardize, random_state, n_jobs, verbose
+        As for ``GPClassifier``.
+
+    Attributes
+    ----------
+    inducing_rows_ : (S, n_features), in the units of X
+    classes_, kernel_, likelihood_, log_evidence_, calibration_, loo_proba_, relevance_, hyper_, info_, n_iter_, \
+n_features_in_
+        As for ``GPClassifier``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpclass import SparseGPClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SparseGPClassifier(n_inducing=50).fit(X[:400], y[:400])
+    >>> model.score(X[400:], y[400:]) > 0.95
+    True
+    """
+
+    _saves_rows = False
+    _allows_missing = False  # rows are read in blocks that must be complete
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        n_inducing: int | None = None,
+        inducing: Any = "ivm",
+        likelihood: Any = None,
+        inference: Any = "ep",
+        approximation: str = "dtc",
+        hyper: Any = "auto",
+        calibration: str | None = "loo",
+        dtype: str = "float64",
+        n_restarts_optimizer: int = 0,
+        standardize: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_inducing = n_inducing
+        self.inducing = inducing
+        self.likelihood = likelihood
+        self.inference = inference
+        self.approximation = approximation
+        self.hyper = hyper
+        self.calibration = calibration
+        self.dtype = dtype
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> SparseGPClassifier:
+        """Fit to rows X (n, n_features) with labels y (n,).
+
+        X may be a ``numpy.memmap``, which is read in blocks and never as a whole; or, without y, blocks (X, y) of rows:
+        a list of them, or a generator function that is called for every pass over the data.
+        """
+        with self._monitor() as monitor:
+            calibrates, rng = self._calibrates, generator(self.random_state)
+            check_setting("dtype", self.dtype)
+            engine = choose_engine(self.inference, ENGINES, "SparseGPClassifier", InducingPrior)
+            self._check_kernel()
+            inputs, source = self._source(X, y)
+            labels = Labels.of(source.y)
+            codes = labels.encode(source.y)
+            likelihood = self._resolve_likelihood(len(labels))
+            n_latent = likelihood.n_latent(len(labels))
+            engine.check(likelihood, n_latent)
+            allowed = ("auto", "evidence", "held_out", "loo", "fixed")
+            search = search_for_many_rows(self.hyper, source.n_rows, likelihood, "SparseGPClassifier", allowed)
+            few = np.arange(source.n_rows)
+            if source.n_rows > SAMPLE_ROWS:
+                few = np.sort(rng.choice(source.n_rows, SAMPLE_ROWS, replace=False))
+            sample = source.subset(few)
+            inputs = inputs.standardized(sample, self.kernel, self.standardize, scaler=source.scaler)
+            points = self._inducing_points(inputs, source.n_rows, likelihood, n_latent)
+            trained = train_inducing(
+                self._problem(inputs, sample, codes[few], likelihood, n_latent),
+                ScaledRows(source, inputs.scaled),
+                codes,
+                self._settings(engine, search, calibrates),
+                points,
+                self._features,
+                rng,
+                monitor,
+                LabelWeights.of(codes, len(labels)),
+            )
+        self._store(inputs, trained, **self._class_attributes(labels.classes, trained))
+        return self
+
+    def _check_kernel(self) -> None:
+        if isinstance(self.kernel, PerClass):
+            raise TypeError("SparseGPClassifier needs one kernel for all classes, got a PerClass kernel")
+        if isinstance(self.kernel, Kernel) and self.kernel.pairwise:
+            raise TypeError("SparseGPClassifier needs features, not the covariances that a Precomputed kernel takes")
+
+    def _source(self, X: Any, y: Any) -> tuple[Inputs, Source]:
+        if callable(X) and y is not None:
+            raise TypeError("a function gives blocks (X, y), so there must be no y beside it")
+        if y is None and not hasattr(X, "shape"):
+            source = from_blocks(X)
+        elif isinstance(X, np.memmap) and y is not None:
+            source = from_array(X, label_column(y))
+        else:
+            y = check_labels(y)
+            inputs, raw, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
+            return inputs, from_array(raw, y)
+        return Inputs.of_blocks(source.n_features), source
+
+    def _features(self, kernel: Kernel, Z: np.ndarray, rows: BlockedRows) -> Features:
+        return Features(kernel, Z, rows, self.approximation, self.dtype)
+
+    def _inducing_points(self, inputs: Inputs, n_rows: int, likelihood: Likelihood, n_latent: int) -> InducingPoints:
+        """How inducing points are chosen, and the informative vector machine that selects them."""
+        choice, size = self.inducing, None
+        if isinstance(choice, str):
+            if choice not in INDUCING:
+                raise ValueError(f"inducing must be one of {list(INDUCING)} or an array of rows, got {choice!r}")
+            size = self._size(min(n_rows, SAMPLE_ROWS))
+        else:
+            Z = check_array(choice, dtype=np.float64)
+            if Z.shape[1] != inputs.n_features:
+                raise ValueError(f"inducing has {Z.shape[1]} columns, but X has {inputs.n_features}")
+            choice = inputs.scaled(Z)
+        # Scored row by row, several classes need few integrals; where they need all of them, blocks are faster.
+        block_size = 1 if n_latent > 1 and likelihood.log_concave else 16
+        return InducingPoints(
+            choice, IVM(size, block_size=block_size, dtype="float32", learn_by=best_engine(likelihood))
+        )
+
+    def _size(self, n_rows: int) -> int:
+        """How many inducing points there are to be."""
+        given = self.n_inducing
+        if given is None:
+            return min(DEFAULT_SIZE, n_rows)
+        if not (isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given >= 1):
+            raise ValueError(f"n_inducing must be a whole number >= 1, or None, got {given!r}")
+        if given > n_rows:
+            warnings.warn(f"n_inducing is {given}, but there are {n_rows} rows: all of them are used", stacklevel=5)
+        return min(int(given), n_rows)
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        """The log evidence at theta through the inducing rows, to compare values of theta by.
+
+        Always expectation propagation under "fitc", on the rows that parameters are learned from (all, or
+        20000 of more): not ``log_evidence_``, which is of all rows, by ``inference`` and ``approximation``. The
+        inducing points stay where they are.
+
+        Parameters
+        ----------
+        theta, eval_gradient
+            As for ``GPClassifier``.
+
+        Returns
+        -------
+        value : float
+        gradient : (p,), only with ``eval_gradient``
+        """
+        return super().log_marginal_likelihood(theta, eval_gradient)
+
+    @property
+    def inducing_rows_(self) -> np.ndarray:
+        """The inducing points, (S, n_features), in the units of X."""
+        check_is_fitted(self)
+        return self._inputs.unscaled(self.posterior_.X)

@@ -1,0 +1,69 @@
+"""Training with an engine that works on the covariances of all rows."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..hyper import Objective
+from ..inference.posteriors import Member, MixturePosterior
+from ..inference.problem import Problem
+from ..kernels import PerClass
+from ..numerics import linalg
+from .learning import convergence_messages, fit_samples, learn
+from .loo import loo_calibration
+from .memory import check_memory
+from .monitor import SILENT, Monitor
+from .trained import LabelWeights, Settings, Trained, WeightedFit, summary
+
+
+def train(
+    problem: Problem,
+    settings: Settings,
+    rng: np.random.Generator,
+    monitor: Monitor = SILENT,
+    labels: LabelWeights | None = None,
+    other_starts: tuple[Problem, ...] = (),
+) -> Trained:
+    """Learn or sample theta, fit there, and calibrate by ``labels`` where they are given."""
+    engine, search = settings.engine, settings.search
+    _check_memory(problem, settings)
+    engine.check(problem.likelihood, problem.n_latent)
+    start = Objective(problem, engine, engine.learner)
+    with linalg.suited_threads(problem.n_rows):  # the optimiser calls BLAS too
+        objective, hyper, messages = learn(start, settings, rng, monitor, other_starts)
+    final = objective.final()
+    # A sampler of the latent functions has made its fits already; the first of them is reported.
+    fit = final.fit(hyper.theta, monitor=monitor) if hyper.fits is None else hyper.fits[0][2]
+    kernel, likelihood = objective.at(hyper.theta)
+    likelihood = likelihood.predictive
+    messages += convergence_messages(hyper, objective.problem, engine, fit.info, settings.default_kernel)
+    fits, posterior = [WeightedFit(1.0, fit, likelihood)], fit.posterior
+    if hyper.samples is not None and search.averages:
+        fits, more, stopped = fit_samples(final, hyper, search.n_averaged, rng, monitor)
+        messages += more
+        hyper = replace(hyper, fits=None, stopped=hyper.stopped or stopped)
+        posterior = MixturePosterior(tuple(Member(one.weight, one.fit.posterior, one.likelihood) for one in fits))
+    trained = Trained(
+        objective,
+        kernel,
+        likelihood,
+        posterior,
+        hyper,
+        loo=fits[0].fit.loo if len(fits) == 1 else None,
+        messages=messages,
+        **summary([fit]),
+    )
+    if labels is None:
+        return trained
+    calibration, loo_proba = loo_calibration(fits, labels, settings.calibrates, hyper.rows)
+    return replace(trained, calibration=calibration, loo_proba=loo_proba)
+
+
+def _check_memory(problem: Problem, settings: Settings) -> None:
+    n_rows, n_latent, n_models = problem.n_rows, problem.n_latent, settings.search.n_averaged
+    per_class = isinstance(problem.kernel, PerClass)
+    # Measured at the peak of learning: factors, inverses and gradients for every latent function, and a dozen more.
+    check_memory(n_rows, 7 * n_latent + 13 if per_class else 3 * n_latent + 12, settings.instead)
+    if n_models > 1:
+        shared = settings.engine.shares_factor and not per_class
+        check_memory(n_rows, n_models * (1 if shared else n_latent + 1), settings.instead)
