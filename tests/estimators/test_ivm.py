@@ -538,7 +538,7 @@ def test_leave_one_out_of_kept_rows_is_that_of_variational_bayes(digits, monkeyp
     X, y = digits[0][:150], digits[1][:150]
     full = GPClassifier(KERNEL, hyper="fixed").fit(X, y)
     np.testing.assert_allclose(fixed().fit(X, y).loo_proba_, full.loo_proba_, atol=1e-4)
-    # Class by class, where there is no workspace for all: a little above the truth.
+    # Class by class, where memory does not suffice for all: a little above the truth.
     monkeypatch.setattr("gpclass.inference.active.ivm._ALL_AT_ONCE", 0.0)
     own = np.arange(len(y)), y
     plain = {"hyper": "fixed", "calibration": None}

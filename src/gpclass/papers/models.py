@@ -1,5 +1,4 @@
-"""Classifiers that several experiments share: those of WB98 (equation 4, section 5), and learning without standard
-errors."""
+"""Classifiers that several experiments share: those of WB98 (equation 4, section 5)."""
 
 from typing import Any
 
@@ -12,7 +11,6 @@ from sklearn.preprocessing import StandardScaler
 from .. import GPClassifier
 from ..hyper import HMC, Evidence
 from ..hyper.priors import Normal, Prior, Relevance
-from ..hyper.target import Target
 from ..kernels import RBF, Constant, Kernel
 
 #: log v0, log v1 and every log w are normal with mean -3 and standard deviation 3.
@@ -28,7 +26,7 @@ def covariance(n_inputs: int) -> Kernel:
 
 def map_classifier(kernel: Kernel, likelihood: str = "logit") -> GPClassifier:
     """Parameters that maximise the penalised likelihood (the paper's MPL)."""
-    return _laplace(kernel, Optimum(prior=PRIOR, max_rows=None), likelihood=likelihood)
+    return _laplace(kernel, Evidence(prior=PRIOR, max_rows=None), likelihood=likelihood)
 
 
 def hmc_classifier(kernel: Kernel, n_iter: int, seed: int) -> GPClassifier:
@@ -40,13 +38,6 @@ def peers() -> dict[str, Any]:
     """The other methods of the paper's tables that are specified unambiguously."""
     logistic = make_pipeline(StandardScaler(), LogisticRegression(C=np.inf, max_iter=1000))
     return {"linear discriminant": LinearDiscriminantAnalysis(), "logistic regression": logistic}
-
-
-class Optimum(Evidence):
-    """``Evidence`` without standard errors, which cost two gradients for each parameter."""
-
-    def covariance(self, target: Target, theta: np.ndarray) -> None:
-        return
 
 
 def _laplace(kernel: Kernel, hyper: Any, likelihood: str = "logit", **settings: Any) -> GPClassifier:
