@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 
 from gpclass import GPClassifier, IVMClassifier, IVMRegressor
+from gpclass.estimators._active import ivm_of
 from gpclass.hyper import Alternating
 from gpclass.inference import EP, IVM
 from gpclass.inference.active.selection import Selector
@@ -315,7 +316,7 @@ def many():
 def test_of_many_rows_some_calibrate(many):
     X, y = many
     model = IVMClassifier(10.0 * RBF(), n_active=40, hyper="fixed", warm_start=True).fit(X, y)
-    held_out = model._held_out(y, model._ivm(EP()), True)
+    held_out = model._held_out(y, ivm_of(model, EP()), True)
     assert 990 <= np.count_nonzero(held_out) <= 1000
     assert not np.any(held_out[model.active_[:32]])
     assert np.any(held_out[model.active_[32:]])  # a fifth are set aside, and a fifth chosen when they are let in

@@ -7,12 +7,7 @@ import typer
 from . import models, papers
 from ._console import one_line_errors, replace_unencodable
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 
 def _version(wanted: bool) -> None:

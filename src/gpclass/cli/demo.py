@@ -83,11 +83,9 @@ def draw(out: Path, rings: Dataset, digits: Dataset, on_digits: Comparison) -> l
     ours = classifiers(rings)["gpclass"].fit(X, y)
     probas = {name: proba[digits.test] for name, proba in on_digits.proba.items()}
     reliability = ReliabilityDisplay.from_predictions(digits.y[digits.test], probas, on_digits.classes)
+    over_inputs = ProbabilityMapDisplay.from_estimator(ours, X, y)
     displays: dict[str, tuple[Any, str]] = {
-        "probability_map": (
-            ProbabilityMapDisplay.from_estimator(ours, X, y),
-            "Two rings and a blob: class probabilities",
-        ),
+        "probability_map": (over_inputs, "Two rings and a blob: class probabilities"),
         "bound": (BoundDisplay.from_estimator(ours), "The variational bound over Newton iterations"),
         "relevance": (RelevanceDisplay.from_estimator(ours), "Two of ten inputs matter"),
         "reliability": (reliability, "Digits: reliability of the confidence"),

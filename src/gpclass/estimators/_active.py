@@ -1,6 +1,6 @@
 """What estimators with an active set share: the engine, warm starts, and updates by batches of rows."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -39,6 +39,12 @@ def search_for_many_rows(
     return choose_search(hyper, allowed, owner)
 
 
+def ivm_of(estimator: Any, learn_by: Engine, **settings: Any) -> IVM:
+    """The informative vector machine that an estimator's parameters describe."""
+    given = {field.name: getattr(estimator, field.name) for field in fields(IVM) if hasattr(estimator, field.name)}
+    return IVM(**{**given, **settings, "learn_by": learn_by})
+
+
 class Batch(NamedTuple):
     """What a batch of rows has left behind: the model so far, and how each row was predicted before its target came."""
 
@@ -65,18 +71,6 @@ class ActiveSetMixin(Base):
     n_exchanges: int = 0
     refine: bool = False
     _saves_rows = False
-
-    def _ivm(self, learn_by: Engine) -> IVM:
-        return IVM(
-            n_active=self.n_active,
-            criterion=self.criterion,
-            update=self.update,
-            block_size=self.block_size,
-            n_exchanges=self.n_exchanges,
-            refine=self.refine,
-            dtype=self.dtype,
-            learn_by=learn_by,
-        )
 
     @property
     def active_(self) -> np.ndarray:
@@ -130,7 +124,7 @@ class ActiveSetMixin(Base):
             # A column that is constant in the first batch may vary in the next.
             inputs = inputs.standardized(rows, self.kernel, self.standardize, constant_scale=1.0)
             problem = self._problem(inputs, rows, y, likelihood, n_latent)
-            ivm = self._ivm(learn_by)
+            ivm = ivm_of(self, learn_by)
             selector = ivm.selector(problem.kernel, likelihood, n_latent)
             check_active_memory([self._budget], ivm, ivm.n_groups(problem.kernel, n_latent, selector))
             search = search_for_many_rows(self.hyper, len(y), likelihood, type(self).__name__)

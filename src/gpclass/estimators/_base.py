@@ -13,20 +13,8 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..hyper import (
-    HMC,
-    NUTS,
-    Alternating,
-    Evidence,
-    Fixed,
-    HeldOut,
-    HyperResult,
-    Importance,
-    LeaveOneOut,
-    Metropolis,
-    Objective,
-    Search,
-)
+from .. import hyper
+from ..hyper import HyperResult, Objective, Search
 from ..hyper.view_weights import ViewWeights, view_weights
 from ..inference.base import Engine, Latent, check_engine, either
 from ..inference.posteriors import DrawsPosterior
@@ -35,20 +23,21 @@ from ..io.arviz_bridge import inference_data
 from ..kernels import Categorical, Kernel, View, from_sklearn
 from ..likelihoods import Likelihood, Weighted
 from ..training.monitor import Callbacks, Monitor, Terminal, Together
+from ..training.neighbors import TrainedNeighbors
 from ..training.trained import Settings, Trained
 from ._documentation import Documented
 from ._inputs import Inputs, takes_missing
 
 SEARCHES: Mapping[str, type[Search]] = {
-    "alternating": Alternating,
-    "evidence": Evidence,
-    "fixed": Fixed,
-    "held_out": HeldOut,
-    "hmc": HMC,
-    "importance": Importance,
-    "loo": LeaveOneOut,
-    "metropolis": Metropolis,
-    "nuts": NUTS,
+    "alternating": hyper.Alternating,
+    "evidence": hyper.Evidence,
+    "fixed": hyper.Fixed,
+    "held_out": hyper.HeldOut,
+    "hmc": hyper.HMC,
+    "importance": hyper.Importance,
+    "loo": hyper.LeaveOneOut,
+    "metropolis": hyper.Metropolis,
+    "nuts": hyper.NUTS,
 }
 #: From so many rows on, the estimators for many rows learn by held-out rows
 #: (docs/decisions/0035-held-out-rows-for-kernel-parameters.md).
@@ -208,8 +197,8 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
             likelihood = Weighted(base=likelihood, weights=weights, left_out=left_out)
         return Problem(kernel, likelihood, X, y, n_latent)
 
-    def _store(self, inputs: Inputs, trained: Trained, **more: Any) -> None:
-        """Warn of what training reports, then replace all fitted attributes at once."""
+    def _store(self, inputs: Inputs, trained: Trained | TrainedNeighbors, **more: Any) -> None:
+        """Warn of what training reports, then replace all fitted attributes at once; an interrupt is raised after."""
         for message in trained.messages:  # before: where a warning is an error, the fit has failed
             warnings.warn(message, stacklevel=4)
         fitted = {
@@ -233,6 +222,10 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
             fitted["feature_names_in_"] = inputs.names
         kept = {name: value for name, value in vars(self).items() if name.startswith("_") or not name.endswith("_")}
         self.__dict__ = {**kept, **fitted, **more}
+        if trained.interrupted:
+            active: Any = more.get("active_") if trained.sites is None else trained.sites.rows
+            what = "kernel parameters learned" if active is None else f"{np.hstack(active).size} rows selected"
+            raise KeyboardInterrupt(f"the model has the {what} so far")
 
     # ---- after fitting ------------------------------------------------------------------------------
 

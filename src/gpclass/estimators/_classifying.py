@@ -9,24 +9,11 @@ from ..inference import EP, VB, Laplace
 from ..inference.base import Engine
 from ..inference.calibration import Calibration
 from ..kernels import Kernel, Matern
-from ..likelihoods import (
-    Gaussian,
-    Likelihood,
-    Logit,
-    MultinomialProbit,
-    Probit,
-    Softmax,
-    check_log_concave,
-)
+from ..likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, Softmax, check_log_concave
 from ..training.trained import Trained
 from ._base import Base
 
-LIKELIHOODS = {
-    "probit": Probit,
-    "logit": Logit,
-    "multinomial_probit": MultinomialProbit,
-    "softmax": Softmax,
-}
+LIKELIHOODS = {"probit": Probit, "logit": Logit, "multinomial_probit": MultinomialProbit, "softmax": Softmax}
 
 
 def best_engine(likelihood: Likelihood, weighted: bool = False) -> Engine:

@@ -1,5 +1,6 @@
 """What regressors share: the noise model, and predictions of new targets in their own units."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,17 @@ class GPRegressorMixin(RegressorMixin, Base):
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean (m,) of new targets; with ``return_std`` or ``return_cov`` also their spread, noise included."""
+        return self._in_units(return_std, return_cov, lambda: self._moments(self._rows(X), return_cov))
+
+    def _in_units(self, return_std: bool, return_cov: bool, moments: Callable[[], tuple[Any, Any]]) -> Any:
+        """What was asked for of mean and (co)variance of new targets, in the units of y."""
         if return_std and return_cov:
             raise ValueError("expected at most one of return_std and return_cov, got both")
-        mean, cov = self._moments(self._rows(X), return_cov)
-        number = self._targets.inverse(mean)
+        mean, cov = moments()
+        number, scale = self._targets.inverse(mean), self._targets.scale
         if return_cov:
-            return number, cov * self._targets.scale**2
-        return (number, np.sqrt(cov) * self._targets.scale) if return_std else number
+            return number, cov * scale**2
+        return (number, np.sqrt(cov) * scale) if return_std else number
 
     def _moments(self, rows: Any, full_cov: bool) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (or covariance) of new targets, averaged over models where there are several."""

@@ -32,12 +32,14 @@ class Targets(NamedTuple):
     scale: float
 
     @classmethod
-    def of(cls, y: np.ndarray) -> Targets:
+    def of(cls, y: np.ndarray, weights: np.ndarray | None = None) -> Targets:
         """Units in which y has mean 0 and variance 1."""
-        mean = float(y.mean())
+        mean = float(np.average(y, weights=weights))
         # Squares of the smallest numbers are zero: the scale is found in units of a power of two, which rounds nothing.
         _, exponent = np.frexp(np.abs(y).max())
-        spread = float(np.ldexp(np.ldexp(y, -exponent).std(), exponent))
+        off = np.ldexp(y, -exponent) - np.ldexp(mean, -exponent)
+        variance = np.average(off**2, weights=weights)
+        spread = float(np.ldexp(np.sqrt(variance), exponent))
         return cls(mean, spread if spread > 1e-12 * abs(mean) else 1.0)
 
     def transform(self, y: np.ndarray) -> np.ndarray:

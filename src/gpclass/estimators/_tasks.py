@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..hyper import Fixed
-from ..inference import IVM, Exact
+from ..inference import Exact
 from ..inference.base import Engine, Latent
 from ..inference.posteriors import GaussianPosterior
 from ..inference.problem import TaskProblem
@@ -17,6 +17,7 @@ from ..likelihoods import Likelihood
 from ..training.active import TrainedTasks, train_tasks
 from ..training.monitor import SILENT, Monitor
 from ..training.trained import LabelWeights
+from ._active import ivm_of
 from ._base import Base, choose_search, generator
 from ._inputs import Inputs
 from ._labels import is_missing
@@ -38,16 +39,6 @@ class MultiTaskMixin(Base):
     refine: bool = False
     _saves_rows = False
 
-    def _ivm(self, learn_by: Engine) -> IVM:
-        return IVM(
-            n_active=self.n_active,
-            criterion=self.criterion,
-            update=self.update,
-            refine=self.refine,
-            dtype=self.dtype,
-            learn_by=learn_by,
-        )
-
     def _train(
         self,
         inputs: Inputs,
@@ -61,7 +52,7 @@ class MultiTaskMixin(Base):
         labels: LabelWeights | None = None,
         calibrates: bool = True,
     ) -> TrainedTasks:
-        ivm = self._ivm(learn_by)
+        ivm = ivm_of(self, learn_by)
         if ivm.size(len(y)) < len(groups):
             raise ValueError(
                 f"expected n_active of at least one row for each of {len(groups)} tasks, got {self.n_active}"
@@ -86,7 +77,7 @@ class MultiTaskMixin(Base):
         X = self._inputs.scaled(rows)
         n_latent, groups = self.posteriors_[0].n_latent, (np.arange(len(X)),)
         problem = TaskProblem(self.kernel_, self.likelihood_, X, y, n_latent, groups)
-        ivm = self._ivm(Exact())
+        ivm = ivm_of(self, Exact())
         settings = self._settings(replace(ivm, n_active=ivm.size(len(X))), Fixed())
         trained = train_tasks(problem, settings, generator(self.random_state), SILENT)
         if trained.interrupted:

@@ -32,8 +32,6 @@ class GPOrdinalClassifier(GPClassifierMixin, GPEstimator):
 
     Parameters
     ----------
-    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
-        As for ``GPClassifier``.
     order : sequence of labels, default=None
         All labels from lowest to highest; None sorts those of y.
     likelihood : OrderedProbit, default=None
@@ -41,7 +39,7 @@ class GPOrdinalClassifier(GPClassifierMixin, GPEstimator):
     inference : "ep", "ivm" or an object, default="ep"
         Expectation propagation on all rows, or the informative vector machine: ``IVM(n_active=...)`` keeps the most
         informative rows, where there are thousands.
-    hyper, calibration, n_restarts_optimizer, standardize, random_state, n_jobs, verbose
+    kernel, hyper, calibration, n_restarts_optimizer, standardize, random_state, n_jobs, verbose
         As for ``GPClassifier`` ("ivm" learns one set of parameters, by "evidence", "held_out", "alternating", "loo" or
         "fixed").
 
@@ -120,8 +118,6 @@ class GPOrdinalClassifier(GPClassifierMixin, GPEstimator):
                 trained = train(problem, settings, rng, monitor, weights, starts)
         attributes = self._class_attributes(labels.classes, trained)
         self._store(inputs, trained, sites_=trained.sites, _saves_rows=trained.sites is None, **attributes)
-        if trained.interrupted:
-            raise KeyboardInterrupt(f"the model has the {len(self.posterior_.X)} rows selected so far")
         return self
 
     def _engine(self) -> Engine:

@@ -17,7 +17,7 @@ from ..inference.problem import Problem, held_out_rows
 from ..training.active import train_active
 from ..training.monitor import Monitor
 from ..training.trained import LabelWeights, Trained
-from ._active import ActiveSetMixin, search_for_many_rows
+from ._active import ActiveSetMixin, ivm_of, search_for_many_rows
 from ._base import MANY_ROWS, GPEstimator, generator
 from ._classifying import GPClassifierMixin, best_engine
 from ._inputs import Inputs
@@ -37,12 +37,9 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
 
     Parameters
     ----------
-    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
-        As for ``GPClassifier``.
+    kernel, likelihood : as for ``GPClassifier``
     n_active : int or None, default=None
         Number of rows to keep; None is 500, or all where there are fewer. Raise it as far as time allows.
-    likelihood : Likelihood or str, default=None
-        None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     criterion : "auto", "entropy", "gain", "probability" or "random", default="auto"
         What makes a row informative: how far it lowers the entropy of the posterior (LPJ05), how far it moves it (in
         nats), or how improbable its label is without it (GR06); or rows at random, for comparison. "auto" is "entropy"
@@ -149,7 +146,7 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
             codes = labels.encode(y)
             likelihood = self._resolve_likelihood(len(labels))
             fingerprint, known = self._previous(raw, codes)
-            ivm = self._ivm(best_engine(likelihood))
+            ivm = ivm_of(self, best_engine(likelihood))
             settings = self._settings(
                 ivm, search_for_many_rows(self.hyper, len(y), likelihood, "IVMClassifier"), calibrates
             )
@@ -171,8 +168,6 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
         few = np.flatnonzero(used)[-_RECENT:]
         recent = codes[few], Latent(*(moment[few] for moment in trained.loo))
         self._store_active(inputs, trained, labels, recent, len(y), fingerprint)
-        if trained.interrupted:
-            raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows selected so far")
         return self
 
     def _store_active(
@@ -278,7 +273,7 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
         # fitted to the test rows reach 0.205.
         codes, kernel = self._labels.encode(y), self.kernel_
         problem = Problem(kernel, self.likelihood_, self._inputs.scaled(X), codes, self.posterior_.n_latent)
-        settings = self._settings(new._ivm(best_engine(self.likelihood_)), Fixed(), False)
+        settings = self._settings(ivm_of(new, best_engine(self.likelihood_)), Fixed(), False)
         trained = train_active(
             problem, settings, generator(self.random_state), monitor, random_ties=self.random_state is not None
         )

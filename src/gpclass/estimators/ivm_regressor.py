@@ -11,7 +11,7 @@ from sklearn.callback import with_callbacks
 from ..inference import Exact
 from ..training.active import train_active
 from ..training.trained import Trained
-from ._active import ActiveSetMixin, search_for_many_rows
+from ._active import ActiveSetMixin, ivm_of, search_for_many_rows
 from ._base import GPEstimator, generator
 from ._inputs import Inputs
 from ._regressing import GPRegressorMixin
@@ -26,10 +26,8 @@ class IVMRegressor(ActiveSetMixin, GPRegressorMixin, GPEstimator):
     kernel, n_active, criterion, block_size, hyper, warm_start, dtype
         As for ``IVMClassifier``; ``hyper`` is "evidence" by default; amplitudes are in units of the standard deviation
         of y. The entropy does not depend on y, so "entropy" spreads the rows over the inputs; "gain" depends on y too.
-    n_restarts_optimizer, standardize, random_state, n_jobs, verbose
-        As for ``IVMClassifier``.
-    likelihood : Gaussian, default=None
-        Noise model to start from, its variance in units of the variance of y; None starts at 0.1.
+    n_restarts_optimizer, standardize, random_state, n_jobs, verbose : as for ``IVMClassifier``
+    likelihood : as for ``GPRegressor``
 
     Attributes
     ----------
@@ -78,7 +76,7 @@ class IVMRegressor(ActiveSetMixin, GPRegressorMixin, GPEstimator):
             y = np.asarray(y, dtype=float)
             fingerprint, known = self._previous(raw, y)
             search = search_for_many_rows(self.hyper, len(y), self._noise(), "IVMRegressor")
-            settings = self._settings(self._ivm(Exact()), search)
+            settings = self._settings(ivm_of(self, Exact()), search)
             targets = Targets.of(y)
             inputs = self._inputs if known else inputs.standardized(raw, self.kernel, self.standardize)
             problem = self._problem(inputs, raw, targets.transform(y), self._noise(), 1)
@@ -86,8 +84,6 @@ class IVMRegressor(ActiveSetMixin, GPRegressorMixin, GPEstimator):
             trained = train_active(problem, settings, rng, monitor, known=known, random_ties=random_ties)
         assert trained.sites is not None
         self._store_active(inputs, trained, targets, len(y), len(trained.sites.rows), _fingerprint=fingerprint)
-        if trained.interrupted:
-            raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows selected so far")
         return self
 
     def _store_active(

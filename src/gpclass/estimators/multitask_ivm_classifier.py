@@ -27,11 +27,9 @@ class MultiTaskIVMClassifier(MultiTaskMixin, GPClassifierMixin, GPEstimator):
 
     Parameters
     ----------
-    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
-        As for ``GPClassifier``.
     n_active : int or None, default=None
         Number of rows to keep over all tasks, at least one for each; None is 500, or all where there are fewer.
-    likelihood, criterion, update, refine, calibration, dtype
+    kernel, likelihood, criterion, update, refine, calibration, dtype
         As for ``IVMClassifier``.
     hyper : str or an object of ``gpclass.hyper``, default="evidence"
         "evidence" learns the shared kernel by the sum of the tasks' evidences (of at most 350 rows of each), "loo" by
@@ -136,8 +134,6 @@ class MultiTaskIVMClassifier(MultiTaskMixin, GPClassifierMixin, GPEstimator):
             )
         attributes = self._class_attributes(labels.classes, trained) | self._task_attributes(names, trained)
         self._store(inputs, trained, _labels=labels, **attributes)
-        if trained.interrupted:
-            raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows selected so far")
         return self
 
     def adapt(self, X: Any, y: Any) -> MultiTaskIVMClassifier:

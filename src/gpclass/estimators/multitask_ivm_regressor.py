@@ -24,30 +24,14 @@ class MultiTaskIVMRegressor(MultiTaskMixin, GPRegressorMixin, GPEstimator):
 
     Parameters
     ----------
-    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
-        As for ``GPRegressor``.
-    n_active : int or None, default=None
-        Number of rows to keep over all tasks, at least one for each; None is 500, or all where there are fewer.
-    likelihood : Gaussian, default=None
-        Noise model to start from, its variance in units of the variance of y; None starts at 0.1.
-    criterion, dtype
-        As for ``IVMRegressor``.
-    hyper : str or an object of ``gpclass.hyper``, default="evidence"
-        "evidence" learns the shared kernel by the sum of the tasks' evidences (of at most 350 rows of each), "loo" by
-        their leave-one-out predictions, "alternating" from the active rows in turns with their selection (LPJ05
-        algorithms 2 and 3), which is the quickest; "fixed" leaves it alone.
-    n_restarts_optimizer, standardize, random_state, n_jobs, verbose
+    n_active, hyper : as for ``MultiTaskIVMClassifier``
+    kernel, likelihood, criterion, dtype, n_restarts_optimizer, standardize, random_state, n_jobs, verbose
         As for ``IVMRegressor``; inputs are scaled alike for all tasks.
 
     Attributes
     ----------
-    tasks_ : names of the tasks, sorted
-    active_ : (S,) rows kept, in the order of their inclusion, as rows of the X of ``fit``
-    active_task_ : (S,) the task of each of them
-    posteriors_ : one posterior for each of ``tasks_``
-    log_evidence_, objective_ : float, sums over tasks of the log evidence of their active rows, and of what the engine
-        maximised for it
-    info_ : how inference went, one for each of ``tasks_``
+    tasks_, active_, active_task_, posteriors_, log_evidence_, objective_, info_
+        As for ``MultiTaskIVMClassifier``.
     kernel_, likelihood_, relevance_, hyper_, noise_std_, n_features_in_
         As for ``IVMRegressor``.
 
@@ -101,8 +85,6 @@ class MultiTaskIVMRegressor(MultiTaskMixin, GPRegressorMixin, GPEstimator):
             trained = self._train(inputs, raw, targets.transform(y), groups, self._noise(), Exact(), monitor)
         attributes = self._target_attributes(targets, trained, len(y), len(trained.active))
         self._store(inputs, trained, **attributes | self._task_attributes(names, trained))
-        if trained.interrupted:
-            raise KeyboardInterrupt(f"the model has the {len(self.active_)} rows selected so far")
         return self
 
     def adapt(self, X: Any, y: Any) -> MultiTaskIVMRegressor:
@@ -121,14 +103,14 @@ class MultiTaskIVMRegressor(MultiTaskMixin, GPRegressorMixin, GPEstimator):
 
         ``task`` has the tasks of the rows, or the one task of all.
         """
-        if return_std and return_cov:
-            raise ValueError("expected at most one of return_std and return_cov, got both")
-        mean, cov = self.latent(X, return_cov, task)
-        noise, scale = self.likelihood_.params, self._targets.scale
-        number = self._targets.inverse(mean[:, 0] + noise["bias"])
-        if return_cov:
-            return number, scale**2 * (cov[0] + noise["variance"] * np.eye(len(mean)))
-        return (number, scale * np.sqrt(cov[:, 0] + noise["variance"])) if return_std else number
+
+        def moments() -> tuple[np.ndarray, np.ndarray]:
+            mean, cov = self.latent(X, return_cov, task)
+            noise = self.likelihood_.params["variance"]
+            spread = cov[0] + noise * np.eye(len(mean)) if return_cov else cov[:, 0] + noise
+            return mean[:, 0] + self.likelihood_.params["bias"], spread
+
+        return self._in_units(return_std, return_cov, moments)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: Any = None) -> float:
         """The coefficient of determination R^2."""

@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_consistent_length
 
 from ..hyper import Alternating, Fixed, Search
 from ..hyper.priors import Exponential
-from ..inference import EP, IVM
+from ..inference import EP
 from ..inference.problem import OneVersusRestProblem, Problem
 from ..kernels import RBF, Constant, Kernel, White
 from ..likelihoods import Likelihood, MultinomialProbit, NullCategory, Probit, Softmax
 from ..training.active import train_parts
 from ..training.trained import LabelWeights
+from ._active import ivm_of
 from ._base import GPEstimator, generator
 from ._classifying import GPClassifierMixin
 from ._inputs import Inputs
@@ -53,8 +54,7 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
         and keeps the parameters that predict the labels best, each without itself. Variances have an exponential prior:
         without one they grow until the band is too narrow to count. "fixed" takes the kernel as it is, from a model of
         data with labels perhaps.
-    block_size, dtype
-        As for ``IVMClassifier``.
+    block_size, dtype : as for ``IVMClassifier``
     calibration : "loo" or None, default="loo"
         As for ``IVMClassifier``, from the labelled rows.
     unlabelled : label, default=-1
@@ -68,7 +68,7 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
     transduction_ : (n,) labels of all training rows: their own, or the most probable one
     active_ : (S,) rows kept, in the order of their inclusion; with more than two classes a tuple, one for each class
     gamma_ : probabilities that a label is missing, of the lower and the upper side; (n_classes, 2) for more than two
-    null_category_ : the likelihood that the rows were heard through; with more than two classes a tuple
+    null_category_ : the likelihood of the training rows; with more than two classes a tuple
     likelihood_ : what turns latent values into probabilities, with noise as wide as the band: rows without label have
         pushed them apart and deserve no more trust than that
     log_evidence_, objective_ : float, log evidence of the active rows, summed over boundaries
@@ -147,9 +147,10 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
             check_consistent_length(raw, codes)
             inputs = inputs.standardized(raw, self.kernel, self.standardize)
             problem = self._boundaries(inputs, raw, codes, labels)
+            ivm = ivm_of(self, EP(), criterion="entropy", update="adf", refine=False)
             trained = train_parts(
                 problem,
-                self._settings(self._ivm(), self._search(problem), calibrates),
+                self._settings(ivm, self._search(problem), calibrates),
                 rng,
                 monitor,
                 link=self._joint_likelihood,
@@ -167,20 +168,7 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
             "gamma_": np.array([(like.gamma_minus, like.gamma_plus) for like in trained.likelihoods]).squeeze(),
         }
         self._store(inputs, trained, **attributes)
-        if trained.interrupted:
-            raise KeyboardInterrupt("the model has the rows selected so far")
         return self
-
-    def _ivm(self) -> IVM:
-        return IVM(
-            n_active=self.n_active,
-            criterion="entropy",
-            update="adf",
-            block_size=self.block_size,
-            refine=False,
-            dtype=self.dtype,
-            learn_by=EP(),
-        )
 
     def _joint_likelihood(self, likelihoods: list[Any]) -> Likelihood:
         """What turns latent values into probabilities: of the one boundary, or of all of them."""

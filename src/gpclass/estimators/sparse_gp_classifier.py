@@ -39,20 +39,17 @@ class SparseGPClassifier(GPClassifierMixin, GPEstimator):
 
     Parameters
     ----------
-    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
-        As for ``GPClassifier``; one for all classes.
+    kernel, likelihood : as for ``GPClassifier``; one kernel for all classes
     n_inducing : int or None, default=None
         Number S of inducing rows; None is 500, or all rows where there are fewer.
     inducing : "ivm", "kmeans++", "random", or rows (S, n_features), default="ivm"
         Where they are: the rows that the informative vector machine keeps, rows far from each other, rows at random, or
         any given ones.
-    likelihood : Likelihood or str, default=None
-        None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : "ep", "vb", ``SparseEP(...)`` or ``SparseVB(...)``, default="ep"
         Expectation propagation, or variational Bayes, whose cost hardly grows with the number of classes.
     approximation : "dtc" or "fitc", default="dtc"
         Whether the part of a row's latent value that the inducing rows cannot explain is left out where its label is
-        heard ("dtc"), or is noise on it ("fitc"). "fitc" is the proper model; "dtc" learns more from few inducing rows.
+        used ("dtc"), or is noise on it ("fitc"). "fitc" is the proper model; "dtc" learns more from few inducing rows.
     hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" learns kernel parameters from at most 350 rows; ``Evidence(max_rows=None)`` from all (at most 20000),
         through the inducing rows. "held_out" puts right what "evidence" says of scale by the predictions of rows set

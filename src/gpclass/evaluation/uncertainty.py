@@ -136,6 +136,8 @@ def similarity(estimator: Any, X: Any) -> np.ndarray:
     keep only their active or inducing rows.
     """
     kernel, kept = _kernel_and_rows(estimator)
+    if hasattr(estimator.posterior_, "nearest_correlation"):  # an index knows the nearest row
+        return estimator.posterior_.nearest_correlation(estimator._rows(X))
     return _max_correlation(kernel, estimator._rows(X), kept)
 
 

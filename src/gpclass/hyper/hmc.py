@@ -96,17 +96,10 @@ class HMC(Sampler):
         )
 
     def _steps(self, objective: Objective) -> np.ndarray:
+        problem, sizes = objective.problem, [self.step_size] * objective.theta.size
         if isinstance(self.step_size, Mapping):
-            problem = objective.problem
-            sizes = by_name(
-                self.step_size,
-                problem.theta_entries,
-                problem.parameter_names,
-                [0.1] * len(problem.theta),
-                "a step size",
-            )
-        else:
-            sizes = [self.step_size] * objective.theta.size
+            names, others = problem.parameter_names, [0.1] * objective.theta.size
+            sizes = by_name(self.step_size, problem.theta_entries, names, others, "a step size")
         return np.array(sizes, dtype=float)
 
     def _chain(
@@ -138,11 +131,5 @@ class HMC(Sampler):
                 draws.append(theta)
                 densities.append(value)
                 rates.append(rate)
-        kept = slice(self._n_burnt, None)
-        return (
-            np.array(draws[kept]),
-            np.array(densities[kept]),
-            float(np.mean(rates[kept])),
-            target.n_evaluations,
-            target.n_refused,
-        )
+        thetas, values, accepted = (np.array(each[self._n_burnt :]) for each in (draws, densities, rates))
+        return thetas, values, float(accepted.mean()), target.n_evaluations, target.n_refused

@@ -44,6 +44,23 @@ class Prior:
     #: whether the density is one of the positive parameter, exp(theta), and not of theta
     natural: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            self._check(name, value)
+
+    def _check(self, name: str, value: Any) -> None:
+        """A mean may be any number, or None; all other settings are positive."""
+        if name == "mean":
+            if value is not None and not (isinstance(value, Real) and np.isfinite(float(value))):
+                raise ValueError(f"{type(self).__name__}: {name} must be a finite number, got {value!r}")
+            return
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            array = np.array(np.nan)
+        if not (np.all(np.isfinite(array)) and np.all(array > 0)):
+            raise ValueError(f"{type(self).__name__}: {name} must be positive and finite, got {value!r}")
+
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         """The density as written; ``start`` holds the values that learning starts from."""
         raise NotImplementedError
@@ -55,22 +72,6 @@ class Prior:
         return Terms(theta, np.ones_like(theta))
 
 
-def _check_real(prior: Prior, **settings: Any) -> None:
-    for name, value in settings.items():
-        if value is not None and not (isinstance(value, Real) and np.isfinite(float(value))):
-            raise ValueError(f"{type(prior).__name__}: {name} must be a finite number, got {value!r}")
-
-
-def _check_positive(prior: Prior, **settings: Any) -> None:
-    for name, value in settings.items():
-        try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            array = np.array(np.nan)
-        if not (np.all(np.isfinite(array)) and np.all(array > 0)):
-            raise ValueError(f"{type(prior).__name__}: {name} must be positive and finite, got {value!r}")
-
-
 @dataclass(frozen=True)
 class Normal(Prior):
     """Normal distributions on theta.
@@ -80,10 +81,6 @@ class Normal(Prior):
 
     mean: float | None = None
     sd: float = 3.0
-
-    def __post_init__(self) -> None:
-        _check_positive(self, sd=self.sd)
-        _check_real(self, mean=self.mean)
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         z = (theta - (start if self.mean is None else self.mean)) / self.sd
@@ -97,10 +94,6 @@ class StudentT(Prior):
     df: float = 4.0
     mean: float | None = None
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_positive(self, df=self.df, scale=self.scale)
-        _check_real(self, mean=self.mean)
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         z = (theta - (start if self.mean is None else self.mean)) / self.scale
@@ -118,10 +111,6 @@ class LogNormal(Prior):
     sd: float = 1.0
     natural: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check_positive(self, sd=self.sd)
-        _check_real(self, mean=self.mean)
-
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         value, slope = Normal(self.mean, self.sd).log_density(theta, start)
         return Terms(value - theta, slope - 1.0)
@@ -134,9 +123,6 @@ class Gamma(Prior):
     shape: float = 2.0
     rate: float = 1.0
     natural: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_positive(self, shape=self.shape, rate=self.rate)
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         x = np.exp(theta)
@@ -151,9 +137,6 @@ class Exponential(Prior):
     rate: float = 1.0
     natural: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check_positive(self, rate=self.rate)
-
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         return Gamma(1.0, self.rate).log_density(theta, start)
 
@@ -164,9 +147,6 @@ class HalfCauchy(Prior):
 
     scale: float = 1.0
     natural: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_positive(self, scale=self.scale)
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         squared = np.exp(2.0 * (theta - np.log(self.scale)))
@@ -185,9 +165,6 @@ class ExponentialGamma(Prior):
     shape: float = 1e-3
     rate: float = 1e-3
     natural: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_positive(self, shape=self.shape, rate=self.rate)
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         total = np.logaddexp(np.log(self.rate), theta)
@@ -208,11 +185,12 @@ class Dirichlet(Prior):
     total: Normal = field(default_factory=Normal)
     natural: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.concentration, Gamma):
-            _check_positive(self, concentration=self.concentration)
-        if not isinstance(self.total, Normal):
-            raise TypeError(f"Dirichlet: total must be a Normal prior of the logarithm of the sum, got {self.total!r}")
+    def _check(self, name: str, value: Any) -> None:
+        if name == "total":
+            if not isinstance(value, Normal):
+                raise TypeError(f"Dirichlet: total must be a Normal prior of the logarithm of the sum, got {value!r}")
+        elif not isinstance(value, Gamma):
+            super()._check(name, value)
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         if theta.size < 2:
@@ -259,9 +237,9 @@ class Relevance(Prior):
 
     prior: Prior
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.prior, Prior):
-            raise TypeError(f"Relevance: expected a prior for the relevance, got {self.prior!r}")
+    def _check(self, name: str, value: Any) -> None:
+        if not isinstance(value, Prior):
+            raise TypeError(f"Relevance: expected a prior for the relevance, got {value!r}")
 
     def log_density(self, theta: np.ndarray, start: np.ndarray) -> Terms:
         value, slope = self.prior.log_density(-2.0 * theta, -2.0 * start)

@@ -6,11 +6,14 @@ averages them with weights prod_k N(m_k | 0, C_phi) (4.5, 4.7), and sets psi by 
 toy problem the effective sample size is 1 from the first iterations on.
 """
 
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.special import gammaln, logsumexp
 
-from ..inference.base import class_matrix
 from ..inference.dense.gibbs import is_plain_probit
 from ..kernels import PerClass
 from ..numerics import linalg
@@ -79,88 +82,101 @@ class _Shares:
         return np.clip(np.log(shares) + self.log_total, *self.bounds)
 
 
+class Step(NamedTuple):
+    """One iteration: theta and the bound there, the dual K^-1 m (n, C) of the means, draws of theta with log weights (a
+    column for each class with a PerClass kernel, else one), and the next theta, their weighted mean."""
+
+    theta: np.ndarray
+    bound: float
+    alpha: np.ndarray
+    thetas: np.ndarray
+    log_weights: np.ndarray
+    estimate: np.ndarray
+
+
+def iterate(objective: Objective, rng: np.random.Generator, n_draws: int, integrated: bool = False) -> Iterator[Step]:
+    """Iterations from random means, without end.
+
+    ``integrated`` replaces the weights N(m | 0, C_phi) by N(y | 0, I + C_phi), the density of the pseudo-observations y
+    with m integrated out: the printed ones treat the posterior mean, which is smoother than any draw, as a draw.
+    """
+    check(objective)
+    theta, problem = objective.theta, objective.problem
+    belief = _Shares(objective) if _only_weights(objective) else _Relevances(objective)
+    m = 0.1 * rng.standard_normal((len(problem.y), problem.n_latent))
+    while True:
+        y = _pseudo_observations(objective, m)
+        m, bound = _update_means(objective, objective.at(theta)[0](problem.X), m)
+        thetas = belief.draw(n_draws, rng)
+        values, noise = (y, 1.0) if integrated else (m, 0.0)
+        log_weights = np.array([_log_prior_of_means(objective, t, values, noise) for t in thetas])
+        if not np.any(np.isfinite(log_weights)):
+            raise LinAlgError("the prior covariance cannot be factorised at any draw of the parameters")
+        estimate = belief.estimate(thetas, np.exp(log_weights - logsumexp(log_weights, axis=0)), rng)
+        yield Step(theta, bound, y - m, thetas, log_weights, estimate)  # (I + C) alpha = y
+        theta = estimate
+
+
 def sample(
     objective: Objective, rng: np.random.Generator, n_draws: int, n_iter: int, monitor: Monitor = SILENT
 ) -> HyperResult:
     """The estimate of theta after n_iter iterations, with the draws of the last one."""
-    check(objective)
-    theta, class_of = objective.theta, _classes(objective)
-    belief = _Shares(objective) if _only_weights(objective) else _Relevances(objective)
-    m = 0.1 * rng.standard_normal((len(objective.problem.y), objective.problem.n_latent))
-    trace = []
+    trace, steps = [], iterate(objective, rng, n_draws)
     with monitor.task("iterations", n_iter) as iterations:
-        for _ in iterations.each(range(n_iter)):
-            K = objective.at(theta)[0](objective.problem.X)
-            m, bound = _update_means(objective, K, m)
-            trace.append(bound)
-            thetas = belief.draw(n_draws, rng)
-            log_weights = np.array([_log_prior_of_means(objective, t, m) for t in thetas])
-            if not np.any(np.isfinite(log_weights)):
-                raise LinAlgError("the prior covariance cannot be factorised at any draw of the parameters")
-            weights = np.exp(log_weights - logsumexp(log_weights, axis=0))
-            theta = belief.estimate(thetas, weights, rng)
+        for step in iterations.each(islice(steps, n_iter)):
+            trace.append(step.bound)
+    thetas, log_weights = step.thetas, step.log_weights
+    weights = np.exp(log_weights - logsumexp(log_weights, axis=0))
     density, shares = log_weights.sum(axis=1), weights[:, 0]
     if weights.shape[1] > 1:
         # Every class has weights of its own: equally weighted draws stand for them.
         picks = [rng.choice(n_draws, size=n_draws, p=column) for column in weights.T]
-        thetas = np.stack([thetas[picks[c], j] for j, c in enumerate(class_of)], axis=1)
+        thetas = np.stack([thetas[picks[c], j] for j, c in enumerate(_classes(objective))], axis=1)
         density = np.sum([log_weights[pick, c] for c, pick in enumerate(picks)], axis=0)
         shares = np.full(n_draws, 1.0 / n_draws)
     effective = min(effective_weights(column) for column in log_weights.T)
-    samples = Samples(
-        thetas[None],
-        density[None],
-        weights=shares,
-        n_effective=effective,
-        n_failed=int(np.sum(~np.all(np.isfinite(log_weights), axis=1))),
-    )
-    return HyperResult(
-        theta,
-        trace[-1],
-        len(trace) * n_draws,
-        effective >= ENOUGH,
-        len(trace) < n_iter,
-        theta_names=objective.theta_names,
-        samples=samples,
-        trace=tuple(trace),
-    )
+    n_failed = int(np.sum(~np.all(np.isfinite(log_weights), axis=1)))
+    samples = Samples(thetas[None], density[None], weights=shares, n_effective=effective, n_failed=n_failed)
+    numbers = (trace[-1], len(trace) * n_draws, effective >= ENOUGH, len(trace) < n_iter)
+    return HyperResult(step.estimate, *numbers, theta_names=objective.theta_names, samples=samples, trace=tuple(trace))
 
 
 def _classes(objective: Objective) -> np.ndarray:
     """For each entry of theta the group of weights it goes by: its class's with a PerClass kernel, else the one."""
-    if not isinstance(objective.problem.kernel, PerClass):
-        return np.zeros(objective.theta.size, dtype=int)
-    return np.repeat(
-        np.arange(objective.problem.n_latent), [child.theta.size for child in objective.problem.kernel.children]
-    )
+    kernel = objective.problem.kernel
+    sizes = [child.theta.size for child in kernel.children] if isinstance(kernel, PerClass) else [objective.theta.size]
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _groups(matrix: np.ndarray, values: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """A matrix with the columns of the values that it belongs to: all of them, or each class's own."""
+    return [(matrix, values)] if matrix.ndim == 2 else [(own, values[:, [c]]) for c, own in enumerate(matrix)]
+
+
+def _pseudo_observations(objective: Objective, m: np.ndarray) -> np.ndarray:
+    likelihood = objective.problem.likelihood
+    return likelihood.augment(objective.problem.y, m) - getattr(likelihood, "bias", 0.0)
 
 
 def _update_means(objective: Objective, K: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, float]:
     """m_k <- C (I + C)^-1 y_k (4.6), and the bound there (appendix C, re-derived in ``inference.vb``)."""
-    y = objective.problem.likelihood.augment(objective.problem.y, m) - getattr(
-        objective.problem.likelihood, "bias", 0.0
-    )
     means, fit = [], 0.0
-    for c in range(objective.problem.n_latent):
-        own = class_matrix(K, c)
-        if c == 0 or K.ndim == 3:
-            L = linalg.cholesky(own + np.eye(len(own)))
-        alpha = linalg.solve(L, y[:, c])
+    for own, y in _groups(K, _pseudo_observations(objective, m)):
+        L = linalg.cholesky(own + np.eye(len(own)))
+        alpha = linalg.solve(L, y)
         means.append(own @ alpha)
-        fit -= 0.5 * float(means[-1] @ alpha + linalg.log_det(L))
-    m = np.stack(means, axis=1)
+        fit -= 0.5 * float(np.vdot(means[-1], alpha) + y.shape[1] * linalg.log_det(L))
+    m = np.hstack(means)
     return m, fit + float(objective.problem.likelihood.log_prob(objective.problem.y, m).sum())
 
 
-def _log_prior_of_means(objective: Objective, theta: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """log N(m_k | 0, C_phi): one entry for each class with a PerClass kernel, else one, summed over classes."""
+def _log_prior_of_means(objective: Objective, theta: np.ndarray, m: np.ndarray, noise: float = 0.0) -> np.ndarray:
+    """log N(m_k | 0, C_phi + noise I): one entry for each class with a PerClass kernel, else one, summed over classes.
+    C has the smallest jitter of ``linalg.JITTER_LADDER`` with which it factorises; minus infinity where none does."""
     K = objective.at(theta)[0](objective.problem.X)
     try:
-        L = linalg.cholesky(K)
+        factors = _groups(linalg.cholesky(K + noise * np.eye(K.shape[-1])), m)
     except LinAlgError:
         return np.full(len(K) if K.ndim == 3 else 1, -np.inf)
-    if K.ndim == 3:
-        halves = [linalg.solve_triangular(L[c], m[:, c]) for c in range(len(L))]
-        return np.array([-0.5 * (h @ h + linalg.log_det(L[c])) for c, h in enumerate(halves)])
-    half = linalg.solve_triangular(L, m)
-    return np.array([-0.5 * (np.sum(half**2) + m.shape[1] * linalg.log_det(L))])
+    whitened = [(L, linalg.solve_triangular(L, own)) for L, own in factors]
+    return np.array([-0.5 * (np.sum(half**2) + half.shape[1] * linalg.log_det(L)) for L, half in whitened])

@@ -11,9 +11,8 @@ prior the engine works on (``inference.prior``), ``needs`` the likelihood method
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -123,7 +122,7 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Engine(ABC):
-    """Base of all engines; a subclass gives ``prior_type`` and ``__call__``."""
+    """Base of all engines; a subclass gives ``prior_type`` and ``infer``."""
 
     #: the kind of prior that the engine works on: DensePrior, ActivePrior or InducingPrior
     prior_type: ClassVar[Any]
@@ -136,7 +135,6 @@ class Engine(ABC):
     #: whether the evidence of a run that ended at its limit of iterations is close enough to guide a search
     close_before_convergence: ClassVar[bool] = False
 
-    @abstractmethod
     def __call__(
         self,
         prior: Any,
@@ -145,6 +143,16 @@ class Engine(ABC):
         init: Any = None,
         gradient: bool = False,
         monitor: Monitor = SILENT,
+        **more: Any,
+    ) -> Fit:
+        """Refuse what cannot work, then ``infer`` with as many BLAS threads as the number of rows deserves."""
+        self.check(likelihood, prior.n_latent)
+        with suited_threads(prior.n_rows):
+            return self.infer(prior, y, likelihood, init, gradient, monitor, **more)
+
+    @abstractmethod
+    def infer(
+        self, prior: Any, y: np.ndarray, likelihood: Likelihood, init: Any, gradient: bool, monitor: Monitor
     ) -> Fit: ...
 
     @property
@@ -198,17 +206,6 @@ def either(names: Sequence[str]) -> str:
     """The names in quotes, as in: 'a', 'b' or 'c'."""
     *others, last = map(repr, names)
     return f"{', '.join(others)} or {last}" if others else last
-
-
-def threads_suited_to_size(call: Callable[..., Fit]) -> Callable[..., Fit]:
-    """For an engine's ``__call__``: BLAS threads as the number of rows deserves."""
-
-    @wraps(call)
-    def wrapped(self: Any, prior: Any, *args: Any, **kwargs: Any) -> Fit:
-        with suited_threads(prior.K.shape[-1]):
-            return call(self, prior, *args, **kwargs)
-
-    return wrapped
 
 
 def check_prior_variance(K: Array) -> None:

@@ -32,8 +32,20 @@ def row_blocks(n_rows: int, n_train: int, n_matrices: int = 1) -> Iterator[slice
         yield slice(start, min(start + size, n_rows))
 
 
+class LatentPosterior:
+    """Base of posteriors whose latent values are Gaussian at every row."""
+
+    def latent(self, X: Any) -> Latent:
+        """Marginal means and variances at new rows."""
+        raise NotImplementedError
+
+    def predict_log(self, likelihood: Likelihood, X: Any, calibration: Calibration) -> np.ndarray:
+        """log probabilities (m, K) of the labels of new rows."""
+        return calibration.log_proba(likelihood, *self.latent(X))
+
+
 @dataclass(frozen=True)
-class GaussianPosterior:
+class GaussianPosterior(LatentPosterior):
     """Gaussian process given the training rows, in the form of ``GaussianTerms``."""
 
     kernel: Kernel
@@ -129,10 +141,6 @@ class GaussianPosterior:
             draws[:, :, c] += rng.standard_normal((n_samples, len(mean))) @ L.T
         return draws
 
-    def predict_log(self, likelihood: Likelihood, X: Any, calibration: Calibration) -> np.ndarray:
-        """log probabilities (m, K) of the labels of new rows."""
-        return calibration.log_proba(likelihood, *self.latent(X))
-
     def _cross_cov(self, X: Any) -> Array:
         """k*: covariances of new rows with the training rows."""
         return like(self.kernel(X, self.X), self.terms.alpha)
@@ -150,7 +158,7 @@ class GaussianPosterior:
 
 
 @dataclass(frozen=True)
-class InducingPosterior:
+class InducingPosterior(LatentPosterior):
     """Gaussian distribution of the latent values at S basis rows; elsewhere the prior says how f depends on them.
 
     With v = L^-1 k* for the factor L (``chol``) of the basis rows' prior covariance and the covariances k* of a new row
@@ -206,10 +214,6 @@ class InducingPosterior:
         for c, covariance in enumerate(covariances):
             draws[:, :, c] += rng.standard_normal((n_samples, len(mean))) @ linalg.cholesky(covariance).T
         return draws
-
-    def predict_log(self, likelihood: Likelihood, X: Any, calibration: Calibration) -> np.ndarray:
-        """log probabilities (m, K) of the labels of new rows."""
-        return calibration.log_proba(likelihood, *self.latent(X))
 
     def _whitened(self, X: Any) -> Array:
         return linalg.solve_triangular(self.chol, like(self.kernel(self.X, X), self.chol))
@@ -285,7 +289,7 @@ class DrawsPosterior:
 
 
 @dataclass(frozen=True)
-class SeparatePosterior:
+class SeparatePosterior(LatentPosterior):
     """One latent function for each class, with rows of its own, and a bias (C,) that is added to each."""
 
     parts: tuple[GaussianPosterior, ...]
@@ -310,10 +314,6 @@ class SeparatePosterior:
     def sample(self, X: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Draws (n_samples, m, C) of the latent functions at new rows."""
         return np.concatenate([part.sample(X, n_samples, rng) for part in self.parts], axis=2) + self.bias
-
-    def predict_log(self, likelihood: Likelihood, X: Any, calibration: Calibration) -> np.ndarray:
-        """log probabilities (m, K) of the labels of new rows."""
-        return calibration.log_proba(likelihood, *self.latent(X))
 
 
 #: of one model

@@ -51,6 +51,10 @@ class DensePrior:
         K, pullback = kernel.vjp(X)
         return cls(K, n_latent, kernel, X, pullback)
 
+    @property
+    def n_rows(self) -> int:
+        return self.K.shape[-1]
+
     @staticmethod
     def estimator(engine: Any) -> str:
         """Where an engine for such a prior is used."""
@@ -81,6 +85,10 @@ class ActivePrior:
     def of(cls, problem: Problem, kernel: Kernel) -> ActivePrior:
         return cls(kernel, problem.X, problem.n_latent)
 
+    @property
+    def n_rows(self) -> int:
+        return self.X.shape[0]
+
     @staticmethod
     def estimator(engine: Any) -> str:
         """Where an engine for such a prior is used."""
@@ -99,6 +107,10 @@ class InducingPrior:
     @classmethod
     def of(cls, problem: Problem, kernel: Kernel) -> InducingPrior:
         return cls(problem.features(kernel), problem.n_latent)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.features)
 
     @staticmethod
     def estimator(engine: Any) -> str:

@@ -3,31 +3,31 @@
 Factors that come out the same when computed again are left out, and so are the training rows of sparse models.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from ..inference.neighbors.posterior import NeighborPosterior, StackedPosterior
 from ..inference.posteriors import GaussianPosterior, MixturePosterior, SeparatePosterior
 from ..training.trained import Trained
 
 
 def saved_form(model: Any) -> Any:
     """A copy of a fitted model, or of anything that holds some, with what its file holds."""
-    return _Copy(GaussianPosterior.compact)(model)
+    return _Copy("compact")(model)
 
 
 def restored_form(model: Any) -> Any:
     """The model that ``saved_form`` was called on, but for the rows that it left out."""
-    return _Copy(GaussianPosterior.restored)(model)
+    return _Copy("restored")(model)
 
 
 class _Copy:
-    """A copy with a function applied to every Gaussian posterior; what was one object stays one."""
+    """A copy with a method of every posterior that has it applied; what was one object stays one."""
 
-    def __init__(self, function: Callable[[GaussianPosterior], GaussianPosterior]) -> None:
-        self.function = function
+    def __init__(self, method: str) -> None:
+        self.method = method
         self._made: dict[int, tuple[Any, Any]] = {}
 
     def __call__(self, value: Any) -> Any:
@@ -36,8 +36,8 @@ class _Copy:
         return self._made[id(value)][1]
 
     def _copy(self, value: Any) -> Any:
-        if isinstance(value, GaussianPosterior):
-            return self.function(value)
+        if isinstance(value, (GaussianPosterior, NeighborPosterior, StackedPosterior)):
+            return getattr(value, self.method)()
         if isinstance(value, MixturePosterior):
             return replace(value, members=self(value.members))
         if isinstance(value, SeparatePosterior):

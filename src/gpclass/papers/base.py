@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -47,6 +47,9 @@ class Quantity:
         if self.better is None:
             return "differs"
         return "better" if (difference > 0) == (self.better == "higher") else "worse"
+
+
+Quantities = Iterator[Quantity]
 
 
 class Records(list[Row]):
@@ -92,9 +95,19 @@ def rounded(value: float | None, error: float | None) -> str:
     return f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
+def by_size(size: Size, **values: tuple[Any, Any, Any]) -> Task:
+    """Arguments of tasks, each given for tiny, quick and full runs."""
+    return {name: given[get_args(Size).index(size)] for name, given in values.items()}
+
+
 def binomial_error(percent: float, n: int) -> float:
     """Standard error of a percentage that was counted on n test rows."""
     return float(np.sqrt(percent * (100.0 - percent) / n))
+
+
+def counted(row: str, column: str, percent: float, n: int, *published: Any, **more: Any) -> Quantity:
+    """A percentage counted on n test rows. Those of the paper are the same, so the binomial error enters once."""
+    return Quantity(row, column, percent, binomial_error(percent, n), *published, **more)
 
 
 def published_table(text: str) -> dict[str, dict[str, tuple[float, float]]]:
@@ -108,19 +121,6 @@ def published_table(text: str) -> dict[str, dict[str, tuple[float, float]]]:
             if mean != "-"
         }
         for name, *cells in lines
-    }
-
-
-def test_set_scores(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Error in per cent, and the sum of the log probabilities of the true labels, the papers' predictive likelihood."""
-    log_p = model.predict_log_proba(X)
-    true = np.searchsorted(model.classes_, y)
-    unknown = ~np.isin(y, model.classes_)
-    if np.any(unknown):
-        raise ValueError(f"expected test labels among {model.classes_.tolist()}, got {np.asarray(y)[unknown][0]!r}")
-    return {
-        "error": 100.0 * float(np.mean(log_p.argmax(axis=1) != true)),
-        "log_likelihood": float(log_p[np.arange(len(y)), true].sum()),
     }
 
 
@@ -138,7 +138,7 @@ class Experiment:
     protocol: str
     tasks: Callable[[Size], list[Task]]
     run: Callable[..., Iterable[Row]]
-    compare: Callable[[Records], list[Quantity]]
+    compare: Callable[[Records], Iterable[Quantity]]
     claims: Callable[[Records], Claims]
     draw: Callable[[Records], Figures] | None = None
     data: tuple[str, ...] = ()

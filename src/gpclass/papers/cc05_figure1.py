@@ -33,9 +33,7 @@ def run(seed: int) -> Rows:
         yield {
             "v": v,
             "distance_from_rows": root_mean_square(fit.fitted - t),
-            "distance_from_truth": fit.distance_from_truth(),
-            "log_evidence": fit.log_evidence,
-            "coverage": fit.coverage(),
+            **fit.scores(),
             "largest_sd": fit.sd.max(),
             # The figure shows one draw of the data.
             **({"x": x, "t": t, "mean": fit.mean, "sd": fit.sd} if seed == 0 and v in NAMES else {}),

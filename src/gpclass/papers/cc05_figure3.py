@@ -12,7 +12,7 @@ toolbox is not used. The paper prints a figure and no numbers.
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task
+from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, by_size
 from .figures import COLOURS, MARKERS, panels
 from .nine_gaussians import make_draw, softmax_gp
 
@@ -27,9 +27,8 @@ MODERATE = (0.0, 2.0)
 
 
 def tasks(size: Size) -> list[Task]:
-    n_seeds, n_scales = {"tiny": (1, 3), "quick": (2, 6), "full": (20, 11)}[size]
-    n_train, n_test = (250, 400) if size == "tiny" else (500, 500)
-    return [{"seed": seed, "n_scales": n_scales, "n_train": n_train, "n_test": n_test} for seed in range(n_seeds)]
+    sizes = by_size(size, n_scales=(3, 6, 11), n_train=(250, 500, 500), n_test=(400, 500, 500))
+    return [{"seed": seed, **sizes} for seed in range({"tiny": 1, "quick": 2, "full": 20}[size])]
 
 
 def run(seed: int, n_scales: int, n_train: int, n_test: int) -> Rows:

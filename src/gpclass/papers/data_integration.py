@@ -7,8 +7,9 @@ from scipy.spatial.distance import pdist
 
 from .. import GPClassifier, ViewVotingClassifier
 from ..kernels import RBF, View, WeightedSum
-from .base import Row, Rows, test_set_scores
+from .base import Row, Rows
 from .data import Split
+from .models import test_set_scores
 
 Views = dict[str, slice]
 SUM, PRODUCT, LEARNED = "sum rule", "product rule", "learned combination"

@@ -11,7 +11,7 @@ The slides show their results as pictures without numbers.
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from .base import Better, Claims, Figures, Quantity, Records, Rows, Size, Task
+from .base import Better, Claims, Figures, Quantities, Records, Rows, Size, Task
 from .data import load
 from .data_integration import LEARNED, PRODUCT, SUM, joint_record, separate_records, side_by_side
 from .figures import COLOURS, panels
@@ -49,14 +49,12 @@ def gain(records: Records, method: str, key: str) -> Records:
     return Records({"gain": value} for value in learned - other)
 
 
-def compare(records: Records) -> list[Quantity]:
-    found = []
+def compare(records: Records) -> Quantities:
     for method, runs in records.by("method").items():
         for key, label, better in COLUMNS:
-            found.append(runs.quantity(method, label, key, better=better))
+            yield runs.quantity(method, label, key, better=better)
             if method != LEARNED:
-                found.append(gain(records, method, key).quantity(method, f"{label}, {LEARNED} less this", "gain"))
-    return found
+                yield gain(records, method, key).quantity(method, f"{label}, {LEARNED} less this", "gain")
 
 
 def claims(records: Records) -> Claims:

@@ -15,7 +15,7 @@ are votes of support vector machines, beside our sum rule, 56.5 % combinations c
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, binomial_error
+from .base import Claims, Figures, Quantities, Quantity, Records, Rows, Size, Task, counted
 from .data import Split, load
 from .data_integration import LEARNED, PRODUCT, SUM, Views, joint_record, separate_records, side_by_side
 from .figures import COLOURS, panels
@@ -68,20 +68,16 @@ def run(views: str, part: str, n_folds: int) -> Rows:
         yield from separate_records(data, columns)
 
 
-def compare(records: Records) -> list[Quantity]:
+def compare(records: Records) -> Quantities:
     published = {("six", SUM): VOTES, ("six", LEARNED): BY_HAND, ("twelve", LEARNED): BEST_2006}
-    found = []
     for record in records:
         correct, row = 100.0 - record["error"], f"{record['views']} views and noise, {record['method']}"
         theirs = published.get((record["views"], record["method"])) if record["n_folds"] == N_FOLDS else None
-        # The test rows are the same, so the binomial error enters once.
-        error = binomial_error(correct, record["n_test"])
-        found.append(Quantity(row, "correct %", correct, error, theirs, better="higher"))
-        found.append(Quantity(row, "log probability a row", record["log_probability"], better="higher"))
+        yield counted(row, "correct %", correct, record["n_test"], theirs, better="higher")
+        yield Quantity(row, "log probability a row", record["log_probability"], better="higher")
         if "shares" in record:
             noise = record["shares"][record["views_in_order"].index(NOISE)]
-            found.append(Quantity(row, "share of noise %", 100.0 * noise))
-    return found
+            yield Quantity(row, "share of noise %", 100.0 * noise)
 
 
 def claims(records: Records) -> Claims:

@@ -14,6 +14,7 @@ gpclass[mcmc].
 """
 
 import time
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ from ..hyper import NUTS, Importance, Metropolis
 from ..hyper.importance import HIERARCHY
 from ..inference import Gibbs
 from ..kernels import RBF
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, binomial_error, test_set_scores
+from .base import Claims, Figures, Quantities, Quantity, Records, Rows, Size, Task, binomial_error, by_size, counted
 from .data import whole
 from .figures import COLOURS, MARKERS, legend_below, panels
+from .models import test_set_scores
 
 DATA = ("neal3",)
 #: The slides show pictures only. GPstuff (nested EP, most probable parameters, amplitude learned) on the first 200 and
@@ -40,21 +42,14 @@ Settings = dict[str, Any]
 
 
 def tasks(size: Size) -> list[Task]:
-    tiny = size == "tiny"
-    sizes = {
-        "n_rows": 80 if tiny else 200,
-        "n_test": 300 if tiny else 800,
-        "n_draws": {"tiny": 60, "quick": 200, "full": 500}[size],
-        "n_sweeps": {"tiny": 80, "quick": 400, "full": 2000}[size],
-        "n_nuts": {"tiny": 20, "quick": 40, "full": 100}[size],
-        "n_chains": 2 if size == "full" else 1,
-        "n_models": 5 if tiny else 25,
-    }
+    sizes = by_size(size, n_rows=(80, 200, 200), n_test=(300, 800, 800), n_draws=(60, 200, 500))
+    sizes |= by_size(size, n_sweeps=(80, 400, 2000), n_nuts=(20, 40, 100), n_chains=(1, 1, 2), n_models=(5, 25, 25))
+    n_amplitudes, n_chains = (1, 1) if size == "tiny" else (2, 2)
     return [
         {"method": method, "amplitude": amplitude, "split": split, **sizes}
         for split in range(3 if size == "full" else 1)
-        for amplitude in (("one",) if tiny else ("one", "learned"))
-        for method in ("evidence", IMPORTANCE, *(CHAINS[:1] if tiny else CHAINS))
+        for amplitude in ("one", "learned")[:n_amplitudes]
+        for method in ("evidence", IMPORTANCE, *CHAINS[:n_chains])
     ]
 
 
@@ -94,28 +89,20 @@ def learner(method: str, seed: int, n_draws: int, n_sweeps: int, n_nuts: int, n_
     return {"hyper": "evidence"}
 
 
-def compare(records: Records) -> list[Quantity]:
-    found = []
-    for amplitude in records.distinct("amplitude"):
-        for method in records.distinct("method"):
-            runs = records.where(method=method, amplitude=amplitude)
-            row, first, comparable = f"{method}, amplitude {amplitude}", runs.where(split=0)[0], amplitude == "learned"
-            # The test rows are the same, so the binomial error enters once.
-            error, published = binomial_error(first["error"], first["n_test"]), GPSTUFF_ERROR if comparable else None
-            found += [
-                Quantity(row, "error %, first split", first["error"], error, published, better="lower"),
-                runs.quantity(row, "log likelihood", "log_likelihood", better="higher"),
-                runs.quantity(row, "seconds to learn", "seconds"),
-            ]
-            if method != "evidence":
-                cost = runs.values("seconds") / runs.values("n_effective").astype(float)
-                found.append(Quantity(row, "seconds an effective draw", float(np.mean(cost))))
-            if comparable:
-                column = "log length-scale of input {}, first split"
-                for d in range(N_RELEVANT):
-                    scale, sd, theirs = first["log_scales"][d], first["log_scales_sd"][d], np.log(GPSTUFF_SCALES[d])
-                    found.append(Quantity(row, column.format(d + 1), scale, sd, float(theirs)))
-    return found
+def compare(records: Records) -> Quantities:
+    for amplitude, method in product(records.distinct("amplitude"), records.distinct("method")):
+        runs, row = records.where(method=method, amplitude=amplitude), f"{method}, amplitude {amplitude}"
+        first, comparable = runs.where(split=0)[0], amplitude == "learned"
+        published = GPSTUFF_ERROR if comparable else None
+        yield counted(row, "error %, first split", first["error"], first["n_test"], published, better="lower")
+        yield runs.quantity(row, "log likelihood", "log_likelihood", better="higher")
+        yield runs.quantity(row, "seconds to learn", "seconds")
+        if method != "evidence":
+            cost = runs.values("seconds") / runs.values("n_effective").astype(float)
+            yield Quantity(row, "seconds an effective draw", float(np.mean(cost)))
+        for d in range(N_RELEVANT if comparable else 0):
+            scale, sd, theirs = first["log_scales"][d], first["log_scales_sd"][d], np.log(GPSTUFF_SCALES[d])
+            yield Quantity(row, f"log length-scale of input {d + 1}, first split", scale, sd, float(theirs))
 
 
 def claims(records: Records) -> Claims:

@@ -9,7 +9,7 @@ of each prior (quick: 50) where the slides show one. The slides print no results
 import numpy as np
 
 from ..kernels import RBF, Kernel
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task
+from .base import Claims, Figures, Quantities, Records, Rows, Size, Task
 from .figures import COLOURS, panels
 from .sinc_regression import RANGE, noisy_sinc, plot_data, plot_posterior, regress
 
@@ -39,30 +39,21 @@ def run(seed: int) -> Rows:
     x, t = noisy_sinc(seed)
     for phi in PHI:
         fit = regress(x, t, kernel(phi))
-        yield {
-            "what": "posterior",
-            "phi": phi,
-            "coverage": fit.coverage(),
-            "distance_from_truth": fit.distance_from_truth(),
-            "width": 4.0 * fit.sd.mean(),
-            "log_evidence": fit.log_evidence,
-            **({"x": x, "t": t, "mean": fit.mean, "sd": fit.sd} if shown else {}),
-        }
+        row = {"what": "posterior", "phi": phi, **fit.scores(), "width": 4.0 * fit.sd.mean()}
+        yield {**row, "x": x, "t": t, "mean": fit.mean, "sd": fit.sd} if shown else row
 
 
-def compare(records: Records) -> list[Quantity]:
+def compare(records: Records) -> Quantities:
     columns = {
         "coverage": "truth within 2 sd, %",
         "distance_from_truth": "rms distance from the truth",
         "width": "mean width of the band",
         "log_evidence": "log evidence",
     }
-    prior, posterior = (records.where(what=what).by("phi") for what in ("prior", "posterior"))
-    column = "sign changes, % of steps"
-    found = [draws.quantity(f"prior, phi = {phi:g}", column, "sign_changes") for phi, draws in prior.items()]
-    for phi, fits in posterior.items():
-        found += [fits.quantity(f"posterior, phi = {phi:g}", label, key) for key, label in columns.items()]
-    return found
+    for phi, draws in records.where(what="prior").by("phi").items():
+        yield draws.quantity(f"prior, phi = {phi:g}", "sign changes, % of steps", "sign_changes")
+    for phi, fits in records.where(what="posterior").by("phi").items():
+        yield from (fits.quantity(f"posterior, phi = {phi:g}", label, key) for key, label in columns.items())
 
 
 def claims(records: Records) -> Claims:

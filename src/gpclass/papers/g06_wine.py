@@ -21,11 +21,8 @@ from .likelihood_grid import claims, compare, draw, grid_tasks, responses
 __all__ = ["claims", "compare", "draw", "run", "tasks"]
 
 DATA = ("wine",)
-#: Not printed. Two wines at random are about 26 squared standard deviations apart: a kernel that reaches from one to
-#: the other and one that hardly does.
-LOG_PHI = (-7.0, -1.0)
-#: Values of each parameter, printed.
-N_STEPS = 21
+#: Two wines at random are about 26 squared standard deviations apart. The number of steps is printed.
+LOG_PHI, N_STEPS = (-7.0, -1.0), 21
 
 
 def tasks(size: Size) -> list[Task]:

@@ -14,23 +14,23 @@ log 2 pi of the printed one. Published accuracies are given the error of a count
 draws.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.special import logsumexp
 from sklearn.svm import SVC
 
 from .. import GPClassifier
 from ..datasets import make_rings
-from ..hyper import Evidence, Importance
+from ..hyper import Evidence, Importance, Objective
+from ..hyper.published_importance import Step, iterate
 from ..hyper.results import HyperResult
+from ..inference import VB
+from ..inference.problem import Problem
 from ..kernels import RBF, Kernel
 from ..likelihoods import MultinomialProbit
-from ..numerics import linalg
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, binomial_error
+from ..numerics.diagnostics import effective_weights
+from .base import Claims, Figures, Quantities, Records, Rows, Size, Task, binomial_error, by_size
 from .figures import COLOURS, legend_below, panels
 
 #: Section 6.1: correct test rows in per cent at convergence, and of a DAG-SVM with the relevances learned.
@@ -44,35 +44,33 @@ METHODS = (PRINTED, INTEGRATED, SAMPLED, SAMPLED_ALL, OPTIMUM)
 #: The SVM's is not printed. The classes do not overlap, so it should be large; this one was not tuned.
 SVM_PENALTY = 10.0
 
-#: psi_d ~ Gamma(sigma, tau), vague (section 6.1).
-SIGMA = TAU = 1e-3
-LIKELIHOOD = MultinomialProbit()
-
 
 def tasks(size: Size) -> list[Task]:
-    names = ("n_rows", "n_test", "n_draws", "n_iterations")
-    sizes = {"tiny": (120, 500, 60, 20), "quick": (240, N_TEST, 200, 25), "full": (240, N_TEST, 500, 50)}[size]
-    n_seeds, shared = {"tiny": 1, "quick": 3, "full": 10}[size], dict(zip(names, sizes, strict=True))
-    return [{"method": method, "seed": seed, **shared} for seed in range(n_seeds) for method in METHODS]
+    sizes = by_size(size, n_rows=(120, 240, 240), n_test=(500, N_TEST, N_TEST))
+    sizes |= by_size(size, n_draws=(60, 200, 500), n_iterations=(20, 25, 50))
+    seeds = range({"tiny": 1, "quick": 3, "full": 10}[size])
+    return [{"method": method, "seed": seed, **sizes} for seed in seeds for method in METHODS]
 
 
 def run(method: str, seed: int, n_rows: int, n_test: int, n_draws: int, n_iterations: int) -> Rows:
     X, y = make_rings(n_rows + n_test, random_state=seed)
     X, y, X_test, y_test = X[:n_rows], y[:n_rows] - 1, X[n_rows:], y[n_rows:] - 1
+    start = RBF(np.full(X.shape[1], np.sqrt(0.5)))  # phi = 1
     if method in (PRINTED, INTEGRATED):
-        rng = np.random.default_rng(seed)
-        steps = list(iterate(X, y, method == INTEGRATED, n_draws, n_iterations, rng))
-        accuracy = [100.0 * float(np.mean(step.predict(X_test) == y_test)) for step in steps]
-        phi = steps[-1].phi
+        objective = Objective(Problem(start, MultinomialProbit(), X, y, 3), VB(), VB())
+        loop = iterate(objective, np.random.default_rng(seed), n_draws, method == INTEGRATED)
+        steps = list(islice(loop, n_iterations))
+        accuracy = [100.0 * float(np.mean(predict(objective, step, X_test) == y_test)) for step in steps]
+        relevances = [0.5 * np.exp(-2.0 * step.theta) for step in steps]
+        phi = relevances[-1]
         found = {
             "accuracy": accuracy[-1],
-            "n_effective": float(np.median([step.n_effective for step in steps[1:]])),
+            "n_effective": float(np.median([effective_weights(step.log_weights) for step in steps[:-1]])),
             "bounds": [step.bound for step in steps],
-            "relevances": [step.phi.tolist() for step in steps],
+            "relevances": [phi.tolist() for phi in relevances],
             "accuracies": accuracy,
         }
     else:
-        start = RBF(np.full(X.shape[1], np.sqrt(0.5)))  # phi = 1
         kernel = start if method == SAMPLED else 100.0 * start
         hyper = Evidence(max_rows=None) if method == OPTIMUM else Importance(n_draws=n_draws)
         model = GPClassifier(kernel, hyper=hyper, random_state=seed).fit(X, y)
@@ -85,63 +83,9 @@ def run(method: str, seed: int, n_rows: int, n_test: int, n_draws: int, n_iterat
     yield {**found, "phi": phi.tolist(), "svm_accuracy": svm_accuracy}
 
 
-@dataclass(frozen=True)
-class Step:
-    """One iteration: relevances phi, effective number of the draws behind them, and the latent functions at phi."""
-
-    phi: np.ndarray
-    n_effective: float
-    bound: float
-    X: np.ndarray
-    alpha: np.ndarray
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """The most probable class: that of the largest mean, because all classes have the same variance."""
-        return (kernel_of(self.phi)(X, self.X) @ self.alpha).argmax(axis=1)
-
-
-def kernel_of(phi: np.ndarray) -> RBF:
-    """exp(-sum_d phi_d (x_d - x'_d)^2)."""
-    return RBF(1.0 / np.sqrt(2.0 * phi))
-
-
-def iterate(
-    X: np.ndarray, y: np.ndarray, integrated: bool, n_draws: int, n_iterations: int, rng: np.random.Generator
-) -> Iterator[Step]:
-    """Iterations from phi = 1 and random means, for classes y = 0, 1, ...
-
-    Draws phi ~ Exp(psi) are weighted by prod_k N(m_k | 0, C_phi) as printed (4.5), or, ``integrated``, by
-    prod_k N(y_k | 0, I + C_phi): the density of the pseudo-observations y with m integrated out. The printed weights
-    treat the posterior mean, which is smoother than any draw, as a draw: wide kernels get all the weight.
-    """
-    phi, n_effective = np.ones(X.shape[1]), float("nan")
-    noise = np.eye(len(X))
-    m = 0.1 * rng.standard_normal((len(X), y.max() + 1))
-    for _ in range(n_iterations):
-        Y = LIKELIHOOD.augment(y, m)
-        C = kernel_of(phi)(X)
-        L = linalg.cholesky(C + noise)
-        alpha = linalg.solve(L, Y)
-        m = C @ alpha  # 4.6
-        fit = -0.5 * (np.vdot(m, alpha) + m.shape[1] * linalg.log_det(L))
-        yield Step(phi, n_effective, float(LIKELIHOOD.log_prob(y, m).sum() + fit), X, alpha)
-        psi = (SIGMA + 1.0) / (TAU + phi)  # 4.8
-        draws = rng.exponential(1.0 / psi, size=(n_draws, len(phi)))
-        values, ridge = (Y, noise) if integrated else (m, 0.0)
-        log_weights = np.array([_log_density(values, kernel_of(draw)(X) + ridge) for draw in draws])
-        weights = np.exp(log_weights - logsumexp(log_weights))
-        phi, n_effective = weights @ draws, float(1.0 / np.sum(weights**2))  # 4.7
-
-
-def _log_density(values: np.ndarray, covariance: np.ndarray) -> float:
-    """sum_k log N(values_k | 0, covariance) up to a constant, with the smallest jitter of ``linalg.JITTER_LADDER`` that
-    factorises the covariance; minus infinity where none does."""
-    try:
-        L = linalg.cholesky(covariance)
-    except LinAlgError:
-        return -np.inf
-    whitened = linalg.solve_triangular(L, values)
-    return float(-0.5 * (np.vdot(whitened, whitened) + values.shape[1] * linalg.log_det(L)))
+def predict(objective: Objective, step: Step, X: np.ndarray) -> np.ndarray:
+    """The most probable class: that of the largest mean, because all classes have the same variance."""
+    return (objective.at(step.theta)[0](X, objective.problem.X) @ step.alpha).argmax(axis=1)
 
 
 def mean_phi(kernel: Kernel, learned: HyperResult) -> np.ndarray:
@@ -152,19 +96,17 @@ def mean_phi(kernel: Kernel, learned: HyperResult) -> np.ndarray:
     return samples.flat_weights @ (0.5 * np.exp(-2.0 * samples.flat[:, scales]))
 
 
-def compare(records: Records) -> list[Quantity]:
+def compare(records: Records) -> Quantities:
     columns = {
         "accuracy": ("correct %", PUBLISHED),
         "svm_accuracy": ("correct %, SVM with these relevances", PUBLISHED_SVM),
     }
-    found = []
     for method in METHODS:
         runs = records.where(method=method)
         for key, (label, published) in columns.items():
-            found.append(runs.quantity(method, label, key, published, binomial_error(published, N_TEST), "higher"))
+            yield runs.quantity(method, label, key, published, binomial_error(published, N_TEST), "higher")
         if all("n_effective" in row for row in runs):
-            found.append(runs.quantity(method, "effective draws", "n_effective"))
-    return found
+            yield runs.quantity(method, "effective draws", "n_effective")
 
 
 def finds_relevant(row: dict[str, Any]) -> bool:

@@ -10,6 +10,7 @@ nothing to compare with. Quick runs are the full ones.
 """
 
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ..inference.active.active_set import ActiveSet
 from ..inference.active.selection import Selector
 from ..kernels import RBF, Kernel
 from ..likelihoods import MultinomialProbit
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task
+from .base import Claims, Figures, Quantities, Records, Rows, Size, Task
 from .figures import COLOURS, MARKERS, panels
 
 #: Section 6.3: the error in per cent is under this one, which is a bound and no measurement, after so many rows.
@@ -33,8 +34,7 @@ LIKELIHOOD = MultinomialProbit()
 
 
 def tasks(size: Size) -> list[Task]:
-    n_repeats = {"tiny": 3, "quick": 20, "full": 20}[size]
-    n_rows, n_test = (400, 500) if size == "tiny" else (1000, 2385)
+    n_repeats, n_rows, n_test = (3, 400, 500) if size == "tiny" else (20, 1000, 2385)
     sizes = {"n_rows": n_rows, "n_test": n_test, "every": 5, "n_active": 50}
     return [{"repeat": repeat, **sizes} for repeat in range(n_repeats)]
 
@@ -68,26 +68,16 @@ def run(repeat: int, n_rows: int, n_test: int, every: int, n_active: int) -> Row
             grid = np.zeros((N_GRID**2, raw.shape[1]))  # irrelevant inputs at their mean
             grid[:, :2] = np.stack(np.meshgrid(sides, sides), axis=-1).reshape(-1, 2)
             proba = LIKELIHOOD.predict(*posterior.latent((grid - centre) / scale))
-            yield {
-                "kind": "map",
-                "rows": np.round(raw[:n_rows, :2], 4),
-                "labels": y[:n_rows],
-                "active": active.rows,
-                "sides": sides,
-                "chances": np.round(proba, 4),
-            }
+            shown = {"rows": np.round(raw[:n_rows, :2], 4), "labels": y[:n_rows], "active": active.rows}
+            yield {"kind": "map", **shown, "sides": sides, "chances": np.round(proba, 4)}
 
 
-def compare(records: Records) -> list[Quantity]:
-    curves, distances = records.where(kind="curve"), records.where(kind="nearness")
-    found = []
-    for name in CRITERIA.values():
-        for size in (10, 20, 30, 40, 50):
-            cell = curves.where(chosen_by=name, n_active=size)
-            found.append(cell.quantity(f"{name}, {size} active rows", "error %", "error", better="lower"))
-    for name, chosen in distances.by("chosen_by").items():
-        found.append(chosen.quantity(f"{name}, chosen rows", "distance to a boundary", "distance"))
-    return found
+def compare(records: Records) -> Quantities:
+    for name, size in product(CRITERIA.values(), (10, 20, 30, 40, 50)):
+        cell = records.where(kind="curve", chosen_by=name, n_active=size)
+        yield cell.quantity(f"{name}, {size} active rows", "error %", "error", better="lower")
+    for name, chosen in records.where(kind="nearness").by("chosen_by").items():
+        yield chosen.quantity(f"{name}, chosen rows", "distance to a boundary", "distance")
 
 
 def claims(records: Records) -> Claims:

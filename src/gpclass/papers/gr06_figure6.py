@@ -15,7 +15,7 @@ from ..inference.active.active_set import ActiveSet
 from ..inference.active.selection import Selector
 from ..kernels import RBF
 from ..likelihoods import MultinomialProbit
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, binomial_error
+from .base import Claims, Figures, Quantities, Records, Rows, Size, Task, by_size, counted
 from .data import Split, halves
 from .figures import COLOURS, MARKERS, panels
 
@@ -29,10 +29,9 @@ LIKELIHOOD = MultinomialProbit()
 
 
 def tasks(size: Size) -> list[Task]:
-    n_seeds = {"tiny": 1, "quick": 1, "full": 3}[size]
-    n_active = {"tiny": 150, "quick": 600, "full": PUBLISHED_ROWS}[size]
-    sizes = {"n_letters": 6 if size == "tiny" else 26, "n_active": n_active, "every": 50}
-    return [{"criterion": criterion, "seed": seed, **sizes} for seed in range(n_seeds) for criterion in CRITERIA]
+    sizes = by_size(size, n_letters=(6, 26, 26), n_active=(150, 600, PUBLISHED_ROWS), every=(50, 50, 50))
+    seeds = range(3 if size == "full" else 1)
+    return [{"criterion": criterion, "seed": seed, **sizes} for seed in seeds for criterion in CRITERIA]
 
 
 def letters(n_letters: int) -> Split:
@@ -66,20 +65,14 @@ def run(criterion: str, seed: int, n_letters: int, n_active: int, every: int) ->
         }
 
 
-def compare(records: Records) -> list[Quantity]:
+def compare(records: Records) -> Quantities:
     largest = max(records.distinct("n_included"))
-    found = []
     for criterion, name in CRITERIA.items():
         runs, row = records.where(criterion=criterion, n_included=largest), f"{name}, {largest} active rows"
         published = PUBLISHED if criterion == "probability" and largest == PUBLISHED_ROWS else None
-        # The test rows are the same for all seeds and for the paper, so the binomial error enters once.
-        error = binomial_error(runs.mean("error"), runs[0]["n_test"])
-        found += [
-            Quantity(row, "error %", runs.mean("error"), error, published, better="lower"),
-            runs.quantity(row, "log likelihood", "log_likelihood", better="higher"),
-            runs.quantity(row, "seconds to choose", "seconds"),
-        ]
-    return found
+        yield counted(row, "error %", runs.mean("error"), runs[0]["n_test"], published, better="lower")
+        yield runs.quantity(row, "log likelihood", "log_likelihood", better="higher")
+        yield runs.quantity(row, "seconds to choose", "seconds")
 
 
 def claims(records: Records) -> Claims:

@@ -24,9 +24,10 @@ from ..datasets import make_rings
 from ..hyper import Importance
 from ..inference import Gibbs
 from ..kernels import RBF, Kernel
-from .base import Claims, Figures, Quantity, Records, Row, Rows, Size, Task, published_table, test_set_scores
-from .data import whole
+from .base import Claims, Figures, Quantities, Records, Row, Rows, Size, Task, by_size, published_table
+from .data import Split, whole
 from .figures import COLOURS, panels
+from .models import test_set_scores
 
 SETS = {"iris": "iris", "thyroid": "new_thyroid", "wine": "wine", "glass": "fgl"}
 DATA = tuple(SETS.values())
@@ -64,12 +65,11 @@ ENGINES: dict[str, dict[str, Any]] = {
 def tasks(size: Size) -> list[Task]:
     sets = ("iris",) if size == "tiny" else tuple(PUBLISHED["error"])
     n_splits = {"tiny": 2, "quick": 4, "full": 50}[size]
-    sizes = {"tiny": (60, 100, 100), "quick": (200, 500, 500), "full": (500, 2000, 1000)}[size]
-    named = dict(zip(("n_draws", "burn_in", "n_sweeps"), sizes, strict=True))
-    return [{"set": name, "split": split, **named} for split in range(n_splits) for name in sets]
+    sizes = by_size(size, n_draws=(60, 200, 500), burn_in=(100, 500, 2000), n_sweeps=(100, 500, 1000))
+    return [{"set": name, "split": split, **sizes} for split in range(n_splits) for name in sets]
 
 
-def split_of(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def split_of(name: str, seed: int) -> Split:
     """X, y, X_test, y_test: 60 % and 40 % of the rows at random, or new draws of the toy data."""
     if name == "toy":
         X, y = make_rings(TOY_ROWS + TOY_TEST_ROWS, random_state=seed)
@@ -105,17 +105,15 @@ def run(set: str, split: int, n_draws: int, burn_in: int, n_sweeps: int) -> Rows
     yield from all_engines("learned", default.kernel_)
 
 
-def compare(records: Records) -> list[Quantity]:
+def compare(records: Records) -> Quantities:
     columns = (("error", "error %", "lower"), ("log_likelihood", "log likelihood", "higher"))
-    found = []
     for name, parameters, method in product(records.distinct("set"), PARAMETERS, METHODS):
         runs = records.where(set=name, parameters=parameters, method=method)
         row = f"{name}, {method}, parameters {parameters}"
         for key, label, better in columns if runs else ():
             mean, sd = PUBLISHED[key][name].get(method, (None, None))
             error = None if sd is None else sd / np.sqrt(50.0)
-            found.append(runs.quantity(row, label, key, mean, error, better))
-    return found
+            yield runs.quantity(row, label, key, mean, error, better)
 
 
 def claims(records: Records) -> Claims:

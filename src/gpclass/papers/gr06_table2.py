@@ -10,6 +10,7 @@ support vector machine is scikit-learn's, one against one, with C and gamma by 5
 MWVS. In quick runs one split has no spread, and the published standard deviation stands in for our error.
 """
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from sklearn.svm import SVC
 
 from .. import GPClassifier
 from ..kernels import RBF
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, published_table
+from .base import Claims, Figures, Quantities, Quantity, Records, Rows, Size, Task, published_table
 from .data import whole
 from .figures import COLOURS, draw_method_errors, legend_below, panels
 
@@ -64,14 +65,6 @@ def tasks(size: Size) -> list[Task]:
     return [{**task, "split": split} for split in range(1 if size == "quick" else PUBLISHED_SPLITS) for task in sets]
 
 
-def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
-    X, y = whole(SETS[name][0])
-    if name == "ABE":
-        kept = np.isin(y, ["A", "B", "E"])
-        X, y = X[kept], y[kept]
-    return X, y
-
-
 def classifiers(n_inputs: int) -> dict[str, Any]:
     one, each = RBF(np.sqrt(n_inputs)), RBF(np.full(n_inputs, np.sqrt(n_inputs)))
     settings: dict[str, Any] = {"inference": "vb", "standardize": True}
@@ -87,23 +80,21 @@ def classifiers(n_inputs: int) -> dict[str, Any]:
 
 
 def run(set: str, n_train: int, split: int) -> Rows:
-    X, X_test, y, y_test = train_test_split(*rows_of(set), train_size=n_train, random_state=split)
+    X, y = whole(SETS[set][0])
+    kept = np.isin(y, ["A", "B", "E"]) if set == "ABE" else slice(None)
+    X, X_test, y, y_test = train_test_split(X[kept], y[kept], train_size=n_train, random_state=split)
     for method, model in classifiers(X.shape[1]).items():
         yield {"method": method, "error": 100.0 * np.mean(model.fit(X, y).predict(X_test) != y_test)}
 
 
-def compare(records: Records) -> list[Quantity]:
-    found = []
-    for name in records.distinct("set"):
-        for method, counterpart in COUNTERPART.items():
-            runs = records.where(set=name, method=method)
-            mean, sd = PUBLISHED[name][counterpart] if counterpart else (None, None)
-            # A single split has no standard error: the published standard deviation takes its place.
-            error = runs.standard_error("error") if len(runs) > 1 else sd
-            published_error = None if sd is None else sd / np.sqrt(PUBLISHED_SPLITS)
-            values = (runs.mean("error"), error, mean, published_error)
-            found.append(Quantity(f"{name}, {method}", "error %", *values, "lower"))
-    return found
+def compare(records: Records) -> Quantities:
+    for name, (method, counterpart) in product(records.distinct("set"), COUNTERPART.items()):
+        runs = records.where(set=name, method=method)
+        mean, sd = PUBLISHED[name][counterpart] if counterpart else (None, None)
+        # A single split has no standard error: the published standard deviation takes its place.
+        error = runs.standard_error("error") if len(runs) > 1 else sd
+        published_error = None if sd is None else sd / np.sqrt(PUBLISHED_SPLITS)
+        yield Quantity(f"{name}, {method}", "error %", runs.mean("error"), error, mean, published_error, "lower")
 
 
 def claims(records: Records) -> Claims:

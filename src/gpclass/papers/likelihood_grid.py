@@ -13,7 +13,7 @@ from ..inference.calibration import Calibration
 from ..inference.posteriors import DrawsPosterior
 from ..kernels import RBF
 from ..likelihoods import Likelihood, MultinomialProbit, Probit
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task
+from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, by_size
 from .data import Split
 from .figures import panels
 
@@ -30,10 +30,8 @@ THIN = 10
 
 def grid_tasks(size: Size, log_phi: tuple[float, float], n_full: int) -> list[Task]:
     """One task for each value of log phi: all of log s, and sweeps as in the paper or fewer."""
-    n_steps = {"tiny": 3, "quick": 7, "full": n_full}[size]
-    burn_in, n_sweeps = {"tiny": (100, 100), "quick": (500, 500), "full": (2000, 1000)}[size]
-    sizes = {"n_steps": n_steps, "burn_in": burn_in, "n_sweeps": n_sweeps}
-    return [{"log_phi": round(value, 6), **sizes} for value in np.linspace(*log_phi, n_steps).tolist()]
+    sizes = by_size(size, n_steps=(3, 7, n_full), burn_in=(100, 500, 2000), n_sweeps=(100, 500, 1000))
+    return [{"log_phi": round(value, 6), **sizes} for value in np.linspace(*log_phi, sizes["n_steps"]).tolist()]
 
 
 def ring_tasks(size: Size) -> list[Task]:

@@ -10,6 +10,8 @@ round that predicts the labels best is kept (15 rounds and the last in the paper
 the crescents' radius is 5. Of a model without any boundary all rows count as near.
 """
 
+from itertools import product
+
 import numpy as np
 from scipy.spatial import cKDTree
 
@@ -17,7 +19,7 @@ from ..datasets import make_crescents
 from ..estimators.ivm_classifier import IVMClassifier
 from ..estimators.null_category_classifier import NullCategoryClassifier
 from ..kernels import RBF, White
-from .base import Claims, Figures, Quantity, Records, Row, Rows, Size, Task
+from .base import Claims, Figures, Quantities, Quantity, Records, Row, Rows, Size, Task
 from .data import whole
 from .figures import COLOURS, legend_below, panels
 
@@ -74,31 +76,27 @@ def distances(X: np.ndarray, points: np.ndarray, above: np.ndarray) -> np.ndarra
     return cKDTree(boundary).query(X)[0] if len(boundary) else np.full(len(X), np.inf)
 
 
-def has_boundary(row: Row) -> bool:
-    """Whether a model separates two sides."""
-    if "latent" in row:
-        return bool(np.min(row["latent"]) < 0.0 < np.max(row["latent"]))
-    # No grid is kept of drawn rows. They are balanced: a model that predicts one class has an error of one half.
-    return row["near"] > 0.0 or row["error"] < 50.0
-
-
 def with_boundary(records: Records) -> Records:
     """Without a boundary no row is near one, so all rows of such a model are counted as near."""
+
+    def has_boundary(row: Row) -> bool:
+        if "latent" in row:
+            return bool(np.min(row["latent"]) < 0.0 < np.max(row["latent"]))
+        # No grid is kept of drawn rows. They are balanced: a model that predicts one class has an error of one half.
+        return row["near"] > 0.0 or row["error"] < 50.0
+
     return Records(row if has_boundary(row) else {**row, "near": 100.0} for row in records)
 
 
-def compare(records: Records) -> list[Quantity]:
+def compare(records: Records) -> Quantities:
     records = with_boundary(records)
     columns = {"error": "error %", "log_loss": "log loss", "near": "% of rows near boundary"}
-    found = []
-    for name in MODELS:
-        drawn = records.where(rows="drawn", model=name)
-        found += [drawn.quantity(f"rows drawn, {name}", columns[key], key, better="lower") for key in columns]
+    for name, (key, column) in product(MODELS, columns.items()):
+        yield records.where(rows="drawn", model=name).quantity(f"rows drawn, {name}", column, key, better="lower")
     for name in MODELS:
         published, row = records.where(rows="published", model=name)[0], f"published rows, {name}"
-        found.append(Quantity(row, "rows kept", float(published["n_kept"])))
-        found.append(Quantity(row, columns["near"], published["near"], better="lower"))
-    return found
+        yield Quantity(row, "rows kept", float(published["n_kept"]))
+        yield Quantity(row, columns["near"], published["near"], better="lower")
 
 
 def claims(records: Records) -> Claims:

@@ -15,6 +15,7 @@ phonemes, 28 to 224 rows.
 """
 
 import time
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..estimators.ivm_classifier import IVMClassifier
 from ..estimators.multitask_ivm_classifier import MultiTaskIVMClassifier
 from ..hyper import Alternating
 from ..kernels import RBF, Constant, Linear, White
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task
+from .base import Claims, Figures, Quantities, Quantity, Records, Rows, Size, Task
 from .data import load
 from .figures import COLOURS, MARKERS, panels
 
@@ -89,17 +90,14 @@ def curve(records: Records, method: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array([cell.mean("seconds") for cell in sizes]), np.array([cell.mean("error") for cell in sizes])
 
 
-def compare(records: Records) -> list[Quantity]:
-    found = []
-    for d, cells in records.by("n_active").items():
-        for method in METHODS:
-            cell, row = cells.where(method=method), f"{method}, {d} rows"
-            found.append(cell.quantity(row, "error %", "error", better="lower"))
-            found.append(cell.quantity(row, "seconds", "seconds"))
+def compare(records: Records) -> Quantities:
+    for d, method in product(records.distinct("n_active"), METHODS):
+        cell, row = records.where(method=method, n_active=d), f"{method}, {d} rows"
+        yield cell.quantity(row, "error %", "error", better="lower")
+        yield cell.quantity(row, "seconds", "seconds")
     pooled, multi_task = (curve(records, method)[0] for method in ("pooled IVM", "multi-task IVM"))
     for d, ratio in zip(records.distinct("n_active"), pooled / multi_task, strict=True):
-        found.append(Quantity(f"pooled over multi-task, {d} rows", "ratio of seconds", float(ratio)))
-    return found
+        yield Quantity(f"pooled over multi-task, {d} rows", "ratio of seconds", float(ratio))
 
 
 def claims(records: Records) -> Claims:

@@ -20,10 +20,9 @@ from ..hyper import Alternating
 from ..hyper.priors import Exponential
 from ..kernels import RBF, Constant, Linear, White
 from . import few_labels
-from .base import Claims, Figures, Records, Rows, Size, Task
+from .base import Claims, Figures, Records, Rows, Size, Task, by_size
 
 DATA = ("usps",)
-#: "-" is a cell that is lost in our text of the paper.
 PUBLISHED = few_labels.published_errors("""
         0         1          2         3         4         5         6         7         8         9         overall
 0.01    17.9±0.0  7.99±6.48  9.87±0.0  8.27±0.0  9.97±0.0  7.97±0.0  8.47±0.0  7.32±0.0  8.27±0.0  8.82±0.0  83.3±7.30
@@ -32,16 +31,13 @@ PUBLISHED = few_labels.published_errors("""
 0.1     1.73±0.14 0.947±0.14 3.17±0.23 3.24±0.30 3.33±0.30 -         -         -         -         -         -
 0.25    1.63±0.16 0.967±0.09 2.50±0.18 2.90±0.20 2.77±0.08 -         -         -         -         -         -
 """)
-#: Where learning starts. The published start, a length-scale of 1 between images of 256 pixels, is a diagonal matrix.
 START = 2.0 * RBF(8.0) + Linear(0.001) + Constant(0.1) + White(0.01)
 
 
 def tasks(size: Size) -> list[Task]:
     fractions = {"tiny": (0.05, 0.25), "quick": (0.01, 0.05, 0.1), "full": few_labels.FRACTIONS}[size]
     n_draws = 10 if size == "full" else 1
-    names = ("n_rows", "n_active", "n_rounds", "n_learn")
-    numbers = {"tiny": (600, 50, 2, 50), "quick": (7291, 500, 2, 200), "full": (7291, 500, 4, 300)}[size]
-    sizes = dict(zip(names, numbers, strict=True))
+    sizes = by_size(size, n_rows=(600, 7291, 7291), n_active=(50, 500, 500), n_rounds=(2, 2, 4), n_learn=(50, 200, 300))
     return [{"fraction": fraction, "seed": seed, **sizes} for seed in range(n_draws) for fraction in fractions]
 
 

@@ -24,11 +24,10 @@ from ..estimators.null_category_classifier import NullCategoryClassifier
 from ..hyper import Alternating
 from ..kernels import RBF, Linear
 from . import few_labels
-from .base import Claims, Figures, Quantity, Records, Row, Rows, Size, Task
+from .base import Claims, Figures, Quantities, Records, Row, Rows, Size, Task, by_size
 from .lpj05_table1 import PUBLISHED as PUBLISHED_LEARNED
 
 DATA = ("usps",)
-#: The overall error with 0.025 of the labels is printed without its point, as 140.
 PUBLISHED = few_labels.published_errors("""
        0         1          2         3         4         5         6         7          8         9          overall
 0.01   3.17±5.17 13.3±14.18 9.87±0.0  3.09±0.22 8.32±2.63 7.50±0.99 7.70±8.48 12.3±16.91 7.48±1.23 35.2±22.90 42.3±10.05
@@ -47,8 +46,9 @@ START = 10.0 * RBF(8.0) + Linear(0.01)
 def tasks(size: Size) -> list[Task]:
     fractions = {"tiny": (0.1, 0.25), "quick": (0.05, 0.1), "full": few_labels.FRACTIONS}[size]
     n_draws = 10 if size == "full" else 1
-    n_rows, n_taught, n_rounds, n_active = (1500, 150, 2, 80) if size == "tiny" else (7291, 500, 4, 500)
-    sizes = {"n_rows": n_rows, "n_taught": n_taught, "n_rounds": n_rounds, "n_active": n_active}
+    sizes = by_size(
+        size, n_rows=(1500, 7291, 7291), n_taught=(150, 500, 500), n_rounds=(2, 4, 4), n_active=(80, 500, 500)
+    )
     draws = [(fraction, seed) for seed in range(FIRST_SEED, FIRST_SEED + n_draws) for fraction in fractions]
     return [{"fraction": fraction, "seed": seed, **sizes} for fraction, seed in [(1.0, 0), *draws]]
 
@@ -80,11 +80,11 @@ def run(fraction: float, seed: int, n_rows: int, n_taught: int, n_rounds: int, n
         yield {"model": "null category", **row}
 
 
-def compare(records: Records) -> list[Quantity]:
-    found = few_labels.compare_with(PUBLISHED, records.where(model="null category"))
+def compare(records: Records) -> Quantities:
+    yield from few_labels.compare_with(PUBLISHED, records.where(model="null category"))
     for fraction, alone in records.where(model="labelled rows alone").by("fraction").items():
-        found.append(few_labels.cell(f"r = {fraction}, labelled rows alone", "overall", alone))
-    return [*found, few_labels.cell("all labels", "overall", records.where(model="all labels"))]
+        yield few_labels.cell(f"r = {fraction}, labelled rows alone", "overall", alone)
+    yield few_labels.cell("all labels", "overall", records.where(model="all labels"))
 
 
 def claims(records: Records) -> Claims:

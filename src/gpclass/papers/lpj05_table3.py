@@ -20,7 +20,7 @@ from ..estimators.ivm_classifier import IVMClassifier
 from ..estimators.virtual_vector_classifier import VirtualVectorClassifier
 from ..hyper import Alternating
 from ..kernels import RBF, Linear
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, binomial_error, published_table
+from .base import Claims, Figures, Quantities, Records, Rows, Size, Task, by_size, counted, published_table
 from .data import halves
 from .figures import COLOURS, panels
 
@@ -36,9 +36,9 @@ MODELS = ("first", "virtual")
 
 
 def tasks(size: Size) -> list[Task]:
-    names = ("n_rows", "n_first", "n_kept", "n_rounds", "n_test")
-    sizes = {"tiny": (500, 30, 90, 1, 500), "quick": (2500, 250, 500, 4, 2007), "full": (N_ROWS, 500, 1000, 8, 2007)}
-    return [{"digit": digit, **dict(zip(names, sizes[size], strict=True))} for digit in range(10)]
+    sizes = by_size(size, n_rows=(500, 2500, N_ROWS), n_first=(30, 250, 500), n_kept=(90, 500, 1000))
+    sizes |= by_size(size, n_rounds=(1, 4, 8), n_test=(500, 2007, 2007))
+    return [{"digit": digit, **sizes} for digit in range(10)]
 
 
 def run(digit: int, n_rows: int, n_first: int, n_kept: int, n_rounds: int, n_test: int) -> Rows:
@@ -60,18 +60,15 @@ def overall(records: Records) -> float:
     return 100.0 * float(np.mean(positive[chosen, np.arange(positive.shape[1])] == 0))
 
 
-def compare(records: Records) -> list[Quantity]:
-    found = []
+def compare(records: Records) -> Quantities:
     for name in MODELS:
         models = records.where(model=name)
         n_test = len(models[0]["right"])
         comparable = name == "virtual" and models[0]["n_rows"] == N_ROWS
         cells = {f"digit {row['digit']} error %": row["error"] for row in models} | {"overall error %": overall(models)}
         for (heading, error), (mean, sd) in zip(cells.items(), PUBLISHED.values(), strict=True):
-            published, published_error = (mean, sd / N_RUNS**0.5) if comparable else (None, None)
-            values = (error, binomial_error(error, n_test), published, published_error)
-            found.append(Quantity(f"{name} models", heading, *values, "lower"))
-    return found
+            published = (mean, sd / N_RUNS**0.5) if comparable else ()
+            yield counted(f"{name} models", heading, error, n_test, *published, better="lower")
 
 
 def claims(records: Records) -> Claims:

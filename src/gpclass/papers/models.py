@@ -1,4 +1,4 @@
-"""Classifiers that several experiments share: those of WB98 (equation 4, section 5)."""
+"""Classifiers that several experiments share, those of WB98 (equation 4, section 5), and scores of any."""
 
 from typing import Any
 
@@ -38,6 +38,19 @@ def peers() -> dict[str, Any]:
     """The other methods of the paper's tables that are specified unambiguously."""
     logistic = make_pipeline(StandardScaler(), LogisticRegression(C=np.inf, max_iter=1000))
     return {"linear discriminant": LinearDiscriminantAnalysis(), "logistic regression": logistic}
+
+
+def test_set_scores(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """Error in per cent, and the sum of the log probabilities of the true labels, the papers' predictive likelihood."""
+    log_p = model.predict_log_proba(X)
+    true = np.searchsorted(model.classes_, y)
+    unknown = ~np.isin(y, model.classes_)
+    if np.any(unknown):
+        raise ValueError(f"expected test labels among {model.classes_.tolist()}, got {np.asarray(y)[unknown][0]!r}")
+    return {
+        "error": 100.0 * float(np.mean(log_p.argmax(axis=1) != true)),
+        "log_likelihood": float(log_p[np.arange(len(y)), true].sum()),
+    }
 
 
 def _laplace(kernel: Kernel, hyper: Any, likelihood: str = "logit", **settings: Any) -> GPClassifier:

@@ -126,7 +126,7 @@ def reproduce(
     makers = {json.dumps(outcome["maker"]): outcome["maker"] for outcome in outcomes}
     result = Result(
         *(experiment.name, experiment.title, experiment.paper, size, experiment.protocol),
-        experiment.compare(records),
+        list(experiment.compare(records)),
         {claim: bool(holds) for claim, holds in experiment.claims(records).items()},
         _draw(experiment, records, folder),
         tasks,

@@ -27,12 +27,11 @@ class Regression(NamedTuple):
     fitted: np.ndarray
     log_evidence: float
 
-    def coverage(self) -> float:
-        """Share of ``LINE``, in per cent, on which the truth is within two standard deviations of the mean."""
-        return 100.0 * float(np.mean(np.abs(TRUTH - self.mean) <= 2.0 * self.sd))
-
-    def distance_from_truth(self) -> float:
-        return root_mean_square(self.mean - TRUTH)
+    def scores(self) -> Row:
+        """Coverage is the share of ``LINE``, in per cent, on which the truth is within two standard deviations."""
+        coverage = 100.0 * float(np.mean(np.abs(TRUTH - self.mean) <= 2.0 * self.sd))
+        distance = root_mean_square(self.mean - TRUTH)
+        return {"distance_from_truth": distance, "log_evidence": self.log_evidence, "coverage": coverage}
 
 
 def noisy_sinc(seed: int) -> tuple[np.ndarray, np.ndarray]:

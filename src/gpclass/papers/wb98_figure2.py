@@ -10,7 +10,7 @@ it.
 import numpy as np
 
 from ..numerics.diagnostics import split_r_hat
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task
+from .base import Claims, Figures, Quantities, Quantity, Records, Rows, Size, Task
 from .data import halves
 from .figures import COLOURS, panels
 from .models import covariance, hmc_classifier, map_classifier
@@ -39,17 +39,13 @@ def run(method: str, seed: int, n_iter: int) -> Rows:
     yield {"log_w": -2.0 * thetas[:, scales]}  # w = 1 / l^2
 
 
-def compare(records: Records) -> list[Quantity]:
+def compare(records: Records) -> Quantities:
     chains, best = _chains_and_best(records)
-    found = []
     for i, name in enumerate(INPUTS):
         means = Records({"log_w": mean} for mean in chains[:, :, i].mean(axis=1))
-        found += [
-            means.quantity(name, "log w, mean", "log_w"),
-            Quantity(name, "log w, sd", float(chains[:, :, i].std())),
-            Quantity(name, "log w, point estimate", float(best[i])),
-        ]
-    return found
+        yield means.quantity(name, "log w, mean", "log_w")
+        yield Quantity(name, "log w, sd", float(chains[:, :, i].std()))
+        yield Quantity(name, "log w, point estimate", float(best[i]))
 
 
 def claims(records: Records) -> Claims:

@@ -12,7 +12,7 @@ obvious form are computed again (logistic regression without penalty); Neal's sa
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, binomial_error
+from .base import Claims, Figures, Quantities, Records, Rows, Size, Task, binomial_error
 from .data import load
 from .figures import method_errors
 from .models import covariance, hmc_classifier, map_classifier, peers
@@ -47,16 +47,13 @@ def run(split: int, n_iter: int) -> Rows:
             yield {**row, "acceptance": model.hyper_.samples.acceptance} if method == "HMC" else row
 
 
-def compare(records: Records) -> list[Quantity]:
-    found = []
+def compare(records: Records) -> Quantities:
     for colour, published in PUBLISHED.items():
         for method, errors in published.items():
             runs = records.where(colour=colour, method=method)
             # One split: as if each test crab were drawn independently.
             error = N_TEST / 100.0 * binomial_error(100.0 * runs.mean("errors") / N_TEST, N_TEST)
-            row = f"colour {colour}, {method}"
-            found.append(runs.quantity(row, f"errors of {N_TEST}", "errors", errors, error, "lower"))
-    return found
+            yield runs.quantity(f"colour {colour}, {method}", f"errors of {N_TEST}", "errors", errors, error, "lower")
 
 
 def claims(records: Records) -> Claims:

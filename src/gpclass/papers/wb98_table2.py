@@ -12,7 +12,7 @@ not.
 
 import numpy as np
 
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, binomial_error
+from .base import Claims, Figures, Quantities, Quantity, Records, Rows, Size, Task, binomial_error
 from .data import halves
 from .figures import method_errors
 from .models import covariance, hmc_classifier, map_classifier, peers
@@ -40,13 +40,11 @@ def run(method: str, seed: int, n_iter: int) -> Rows:
     yield {**row, "acceptance": model.hyper_.samples.acceptance} if method == "HMC" else row
 
 
-def compare(records: Records) -> list[Quantity]:
-    found = []
+def compare(records: Records) -> Quantities:
     for method, errors in PUBLISHED.items():
         measured = records.where(method=method).mean("errors")
         error = N_TEST / 100.0 * binomial_error(100.0 * measured / N_TEST, N_TEST)
-        found.append(Quantity(method, f"errors of {N_TEST}", measured, error, errors, None, "lower"))
-    return found
+        yield Quantity(method, f"errors of {N_TEST}", measured, error, errors, None, "lower")
 
 
 def claims(records: Records) -> Claims:
@@ -65,6 +63,5 @@ def claims(records: Records) -> Claims:
 
 
 def draw(records: Records) -> Figures:
-    published = {method: (errors, None) for method, errors in PUBLISHED.items()}
-    parts = {"": (records, published)}
+    parts = {"": (records, {method: (errors, None) for method, errors in PUBLISHED.items()})}
     return {"errors": method_errors(parts, PUBLISHED, "errors", f"errors of {N_TEST}", size=(5.6, 2.8))}

@@ -8,11 +8,13 @@ suspects for Neal's poor result. Errors are binomial in the 214 rows; of the oth
 discriminant is computed again.
 """
 
+from itertools import product
+
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from ..kernels import PerClass
-from .base import Claims, Figures, Quantity, Records, Rows, Size, Task, binomial_error
+from .base import Claims, Figures, Quantities, Records, Rows, Size, Task, binomial_error, counted
 from .data import whole
 from .figures import method_errors
 from .models import covariance, map_classifier, peers
@@ -49,28 +51,24 @@ def run(repeat: int, fold: int) -> Rows:
 def by_repeat(records: Records) -> Records:
     """Error in per cent of every cross-validation."""
     found = Records()
-    for method in METHODS:
-        for repeat in records.distinct("repeat"):
-            folds = records.where(method=method, repeat=repeat)
-            percent = 100.0 * folds.values("errors").sum() / folds.values("n_test").sum()
-            found.append({"method": method, "repeat": repeat, "error": percent})
+    for method, repeat in product(METHODS, records.distinct("repeat")):
+        folds = records.where(method=method, repeat=repeat)
+        percent = 100.0 * folds.values("errors").sum() / folds.values("n_test").sum()
+        found.append({"method": method, "repeat": repeat, "error": percent})
     return found
 
 
-def compare(records: Records) -> list[Quantity]:
-    found = []
+def compare(records: Records) -> Quantities:
     for method in METHODS:
         percent = by_repeat(records).where(method=method).mean("error")
-        n_tested = records.where(method=method, repeat=0).values("n_test").sum()
         # The rows are the same in every repetition, so repetitions do not enlarge the sample.
-        error = binomial_error(percent, n_tested)
-        found.append(Quantity(method, "error %", percent, error, PUBLISHED.get(method), None, "lower"))
-    return found
+        n_tested = records.where(method=method, repeat=0).values("n_test").sum()
+        yield counted(method, "error %", percent, n_tested, PUBLISHED.get(method), better="lower")
 
 
 def claims(records: Records) -> Claims:
     error = {method: by_repeat(records).where(method=method).mean("error") for method in METHODS}
-    chance = compare(records)[0].error or 0.0
+    chance = next(compare(records)).error or 0.0
     return {
         "The Gaussian process makes fewer errors than linear discriminant": error["MAP"] < error["linear discriminant"],
         "Ours: a covariance function for each class makes no more errors than one for all, but for the error of the "

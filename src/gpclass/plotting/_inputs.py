@@ -8,6 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators._inputs import encoded, fit_encoders, is_frame, known_categories
 
+#: The two columns of a plane, by index or name.
+Plane = tuple[Any, Any]
+
 
 def require(estimator: Any, expected: str, *attributes: str) -> None:
     """Refuse an estimator that is not fitted or lacks an attribute."""

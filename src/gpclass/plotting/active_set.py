@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from ._canvas import COLOURS, INK, Display, class_colours, legend, new_figure, row_colours, shortened
-from ._inputs import PlotInputs, require
+from ._inputs import Plane, PlotInputs, require
 
 #: The first active rows are numbered.
 _NUMBERED = 10
@@ -32,9 +32,7 @@ class ActiveSetDisplay(Display):
     names: tuple[str, str] = ("", "")
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, features: tuple[Any, Any] = (0, 1), ax: Any = None
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, features: Plane = (0, 1), ax: Any = None) -> Self:
         """From an ``IVMClassifier``, ``IVMRegressor``, ``SparseGPClassifier`` (its inducing rows) or a
         ``GPOrdinalClassifier(inference="ivm")``; X and y are the rows to draw, for example those of ``fit``.
 

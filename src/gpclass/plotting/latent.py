@@ -64,7 +64,8 @@ class LatentDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         n_functions = self.mean.shape[1]
-        for c, (colour, name) in enumerate(self._functions()):
+        functions, ylabel = self._functions()
+        for c, (colour, name) in enumerate(functions):
             mean, reach = self.mean[:, c], 2.0 * self.sd[:, c]
             # Many bands lie over each other.
             alpha = 0.2 if n_functions <= 3 else 0.09
@@ -79,25 +80,18 @@ class LatentDisplay(Display):
         elif self.y is not None:
             self._draw_rug(ax, named=n_functions == 1)
         legend(ax, "best" if n_functions == 1 else None)
-        ax.set(xlabel=self.xlabel, ylabel=self._ylabel())
+        ax.set(xlabel=self.xlabel, ylabel=ylabel)
         ax.grid(alpha=0.25)
 
-    def _functions(self) -> list[tuple[Any, str | None]]:
-        """Colour and name of each function."""
+    def _functions(self) -> tuple[list[tuple[Any, str | None]], str]:
+        """Colour and name of each function, and what their values are."""
         if self.classes is None:
-            return [(COLOURS[0], "mean ± 2 sd")]
+            return [(COLOURS[0], "mean ± 2 sd")], "y"
         if self.mean.shape[1] > 1:
-            colours = class_colours(len(self.classes))
-            return [(colour, shortened(label)) for colour, label in zip(colours, self.classes, strict=True)]
-        return [(INK, None)]
-
-    def _ylabel(self) -> str:
-        if self.classes is None:
-            return "y"
-        if self.mean.shape[1] > 1:
-            return "latent functions ± 2 sd"
+            names = [shortened(label) for label in self.classes]
+            return list(zip(class_colours(len(names)), names, strict=True)), "latent functions ± 2 sd"
         high = f", high for {shortened(self.classes[1])}" if len(self.classes) == 2 else ""
-        return f"latent function ± 2 sd{high}"
+        return [(INK, None)], f"latent function ± 2 sd{high}"
 
     def _draw_rug(self, ax: Any, named: bool) -> None:
         """Rows as a rug at the bottom, one line for each class."""

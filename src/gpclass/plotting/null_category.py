@@ -7,7 +7,7 @@ import numpy as np
 
 from ..estimators._labels import is_missing
 from ._canvas import COLOURS, INK, Display, legend, shortened
-from ._inputs import PlotInputs, require
+from ._inputs import Plane, PlotInputs, require
 
 
 @dataclass(eq=False, repr=False)
@@ -35,7 +35,7 @@ class NullCategoryDisplay(Display):
         y: Any = None,
         *,
         label: Any = None,
-        features: tuple[Any, Any] = (0, 1),
+        features: Plane = (0, 1),
         resolution: int = 160,
         ax: Any = None,
     ) -> Self:

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from ._canvas import INK, Display, class_colours, legend, shortened
-from ._inputs import PlotInputs, require
+from ._inputs import Plane, PlotInputs, require
 
 
 @dataclass(eq=False, repr=False)
@@ -26,14 +26,7 @@ class ProbabilityMapDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        features: tuple[Any, Any] = (0, 1),
-        resolution: int = 160,
-        ax: Any = None,
+        cls, estimator: Any, X: Any, y: Any = None, *, features: Plane = (0, 1), resolution: int = 160, ax: Any = None
     ) -> Self:
         """Map a fitted classifier over two inputs, others at their medians or most frequent categories; y draws the
         rows on top."""

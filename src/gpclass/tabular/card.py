@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from html import escape
 from io import BytesIO
 from typing import Any
@@ -172,7 +173,8 @@ def _map(model: TableModel, explained: dict[str, Any], with_rows: bool) -> str:
     parts = [_paragraph(text), _figure(_draw_map, text, model, (x, y), with_rows)]
     if model.task_ == "ordinal" and with_rows:
         parts.append(_paragraph("The latent function at rows of the table, and the cut points between classes."))
-        parts.append(_figure(_draw_thresholds, "The latent function and its cut points", model, x))
+        draw = partial(plotting.OrdinalThresholdDisplay.from_estimator, model.estimator_, *_training_rows(model))
+        parts.append(_figure(lambda ax: draw(feature=x, ax=ax), "The latent function and its cut points"))
     return _section("Map of the probabilities", *parts)
 
 
@@ -268,11 +270,6 @@ def _draw_along(ax: Any, model: TableModel, column: str, with_rows: bool) -> Non
     display = plotting.LatentDisplay.from_estimator(model.estimator_, frame, labels, feature=column, ax=ax)
     if model.task_ == "regression":
         display.ax_.set_ylabel(model.target)
-
-
-def _draw_thresholds(ax: Any, model: TableModel, column: str) -> None:
-    frame, labels = _training_rows(model)
-    plotting.OrdinalThresholdDisplay.from_estimator(model.estimator_, frame, labels, feature=column, ax=ax)
 
 
 def _training_rows(model: TableModel, with_targets: bool = True) -> tuple[Any, Any]:

@@ -1,8 +1,6 @@
 """Imputation of missing numeric values by the median, with indicator columns."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -30,7 +28,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
     def __init__(self, views: Any = None) -> None:
         self.views = views
 
-    def fit(self, X: Any, y: Any = None) -> TableImputer:
+    def fit(self, X: Any, y: Any = None) -> Self:
         numeric = X.select_dtypes(["number", "bool"]).astype(float)
         missing = numeric.isna()
         self.medians_: dict[str, float] = numeric.median().fillna(0.0).to_dict()

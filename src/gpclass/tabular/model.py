@@ -1,7 +1,5 @@
 """A model of a table: the kinds of its columns, imputation, the estimator, and scores."""
 
-from __future__ import annotations
-
 import copy
 import time
 import warnings
@@ -11,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -107,7 +105,7 @@ class TableModel(BaseEstimator):
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
-    def fit(self, table: Any, y: None = None, *, callback: Any = None) -> TableModel:
+    def fit(self, table: Any, y: None = None, *, callback: Any = None) -> Self:
         """Fit to a table that has the target among its columns; ``callback`` is one of scikit-learn."""
         fitted = copy.copy(self)  # a fit that fails leaves this model as it was
         fitted._fit(table, callback)

@@ -16,7 +16,7 @@ from ..inference.problem import Problem, TaskProblem
 from ..likelihoods import Likelihood
 from ..numerics import linalg
 from .learning import LearnedTheta, convergence_messages, learn
-from .loo import loo_calibration
+from .loo import calibrated
 from .memory import check_active_memory
 from .monitor import SILENT, Monitor
 from .trained import LabelWeights, Settings, Trained, WeightedFit, summary
@@ -45,11 +45,9 @@ def train_active(
     in favour of the first row.
     """
     ivm = _ivm(settings)
-    messages = _if_too_many(ivm, problem.n_rows)
     learned = _learned(problem, settings, rng, monitor, known, other_starts, [problem.n_rows])
-    objective, hyper = learned.objective, learned.hyper
-    kernel, likelihood = objective.at(hyper.theta)
-    X, y, n_latent = objective.problem.X, problem.y, problem.n_latent
+    kernel, likelihood = learned.objective.at(learned.hyper.theta)
+    X, y, n_latent = learned.objective.problem.X, problem.y, problem.n_latent
     tie_rng = rng if random_ties else None
 
     def fit(n_active: int, start: ActiveSites | None, excluded: np.ndarray | None) -> Fit:
@@ -71,21 +69,8 @@ def train_active(
             found = first._replace(info=first.info._replace(interrupted=True))
         info = found.info._replace(stopped=first.info.stopped or found.info.stopped)
         found = found._replace(loo=first.loo, info=info)
-    messages += learned.messages
-    messages += convergence_messages(hyper, objective.problem, ivm, found.info, settings.default_kernel)
-    trained = Trained(
-        objective,
-        kernel,
-        likelihood,
-        found.posterior,
-        hyper,
-        loo=found.loo,
-        sites=found.state,
-        interrupted=found.info.interrupted,
-        messages=messages,
-        **summary([found]),
-    )
-    return trained if labels is None else _calibrated(trained, labels, settings)
+    more = {"sites": found.state, "interrupted": found.info.interrupted}
+    return _finished(Trained, learned, settings, [found], labels, likelihood, found.posterior, found.loo, **more)
 
 
 @dataclass(frozen=True)
@@ -109,12 +94,9 @@ def train_tasks(
 ) -> TrainedTasks:
     """As ``train_active`` for several tasks: the active rows are selected across tasks (LPJ05 algorithm 3)."""
     ivm = _ivm(settings)
-    messages = _if_too_many(ivm, problem.n_rows)
     learned = _learned(problem, settings, rng, monitor, known, (), [len(own) for own in problem.groups])
-    objective, hyper = learned.objective, learned.hyper
-    kernel, likelihood = objective.at(hyper.theta)
-    parts = objective.problem.parts
-    tasks = [(part.X, part.y) for part in parts]
+    kernel, likelihood = learned.objective.at(learned.hyper.theta)
+    tasks = [(part.X, part.y) for part in learned.objective.problem.parts]
     found = select_across(ivm, kernel, tasks, likelihood, problem.n_latent, rng if random_ties else None, monitor)
     fits, interrupted = _refined_tasks(found, ivm, tasks, likelihood, problem.n_rows)
     fits = [fit._replace(info=fit.info._replace(stopped=found.stopped)) for fit in fits]
@@ -123,23 +105,15 @@ def train_tasks(
         assert fit.loo is not None
         mean[own], variance[own] = fit.loo
     places = [iter(own[active.rows]) for own, active in zip(problem.groups, found.active, strict=True)]
-    unsettled = next((fit for fit in fits if not fit.info.converged), fits[0])
-    messages += learned.messages
-    messages += convergence_messages(hyper, objective.problem, ivm, unsettled.info, settings.default_kernel)
-    trained = TrainedTasks(
-        objective,
-        kernel,
-        likelihood,
-        tuple(fit.posterior for fit in fits),
-        hyper,
-        loo=Latent(mean, variance),
-        interrupted=interrupted,
-        messages=messages,
-        active=np.array([next(places[m]) for m in found.order]),
-        order=np.array(found.order),
-        **{**summary(fits), "info": tuple(fit.info for fit in fits)},
-    )
-    return trained if labels is None else _calibrated(trained, labels, settings)
+    more = {
+        "interrupted": interrupted,
+        "active": np.array([next(places[m]) for m in found.order]),
+        "order": np.array(found.order),
+        "info": tuple(fit.info for fit in fits),
+    }
+    posterior = tuple(fit.posterior for fit in fits)
+    loo = Latent(mean, variance)
+    return _finished(TrainedTasks, learned, settings, fits, labels, likelihood, posterior, loo, **more)
 
 
 def _refined_tasks(
@@ -183,42 +157,30 @@ def train_parts(
     ``link(likelihoods)`` is the likelihood that predictions are made with: of the one part, or of all of them jointly.
     """
     ivm = _ivm(settings)
-    messages = _if_too_many(ivm, problem.n_rows)
     learned = _learned(problem, settings, rng, monitor, None, (), [problem.n_rows] * len(problem.parts))
-    objective, hyper = learned.objective, learned.hyper
     fits: list[Fit] = []
     likelihoods = []
     interrupted = False
-    for part in objective.problem.parts:
+    for part in learned.objective.problem.parts:
         if interrupted:
             raise KeyboardInterrupt  # some parts are missing, and so is a model
-        kernel, likelihood = part.at(hyper.theta)
+        kernel, likelihood = part.at(learned.hyper.theta)
         prior = ActivePrior(kernel, part.X, 1)
         fits.append(ivm(prior, part.y, likelihood, monitor=monitor, rng=rng if random_ties else None))
         interrupted = fits[-1].info.interrupted
         likelihoods.append(likelihood)
-    unsettled = next((fit for fit in fits if not fit.info.converged), fits[0])
-    messages += learned.messages
-    messages += convergence_messages(hyper, objective.problem, ivm, unsettled.info, settings.default_kernel)
     mean, variance = (np.hstack([fit.loo[i] for fit in fits if fit.loo is not None]) for i in range(2))
     posterior = fits[0].posterior
     if len(fits) > 1:
         biases = np.array([likelihood.params["bias"] for likelihood in likelihoods])
         mean, posterior = mean + biases, SeparatePosterior(tuple(fit.posterior for fit in fits), biases)
-    trained = TrainedParts(
-        objective,
-        objective.at(hyper.theta)[0],
-        link(likelihoods),
-        posterior,
-        hyper,
-        loo=Latent(mean, variance),
-        interrupted=interrupted,
-        messages=messages,
-        likelihoods=tuple(likelihoods),
-        active=tuple(fit.state.rows for fit in fits),
-        **summary(fits),
-    )
-    return _calibrated(trained, labels, settings)
+    more = {
+        "interrupted": interrupted,
+        "likelihoods": tuple(likelihoods),
+        "active": tuple(fit.state.rows for fit in fits),
+    }
+    loo = Latent(mean, variance)
+    return _finished(TrainedParts, learned, settings, fits, labels, link(likelihoods), posterior, loo, **more)
 
 
 def _ivm(settings: Settings) -> IVM:
@@ -245,18 +207,28 @@ def _learned(
     return learn(Objective(problem, ivm, ivm.learner), settings, rng, monitor, other_starts)
 
 
-def _calibrated(trained: Any, labels: LabelWeights, settings: Settings) -> Any:
-    """The same with its calibration, and leave-one-out probabilities."""
-    fit = Fit(None, 0.0, 0.0, trained.info, trained.loo)
-    fits = [WeightedFit(1.0, fit, trained.likelihood)]
-    calibration, loo_proba = loo_calibration(fits, labels, settings.calibrates)
-    return replace(trained, calibration=calibration, loo_proba=loo_proba)
-
-
-def _if_too_many(ivm: IVM, n_rows: int) -> tuple[Warning, ...]:
-    if ivm.n_active is None or ivm.n_active <= n_rows:
-        return ()
-    return (UserWarning(f"n_active is {ivm.n_active}, but there are {n_rows} rows: all of them are used"),)
+def _finished(
+    kind: Any,
+    learned: LearnedTheta,
+    settings: Settings,
+    fits: list[Fit],
+    labels: LabelWeights | None,
+    likelihood: Likelihood,
+    posterior: Any,
+    loo: Latent | None,
+    **more: Any,
+) -> Any:
+    """The trained model of this kind, with its messages, calibrated where ``labels`` are given."""
+    (objective, hyper, messages), ivm = learned, _ivm(settings)
+    n_rows = objective.n_rows
+    if ivm.n_active is not None and ivm.n_active > n_rows:
+        text = f"n_active is {ivm.n_active}, but there are {n_rows} rows: all of them are used"
+        messages = (UserWarning(text), *messages)
+    unsettled = next((fit for fit in fits if not fit.info.converged), fits[0])
+    messages += convergence_messages(hyper, objective.problem, ivm, unsettled.info, settings.default_kernel)
+    more = {**summary(fits), "loo": loo, "messages": messages, **more}
+    trained = kind(objective, objective.at(hyper.theta)[0], likelihood, posterior, hyper, **more)
+    return calibrated(trained, [WeightedFit(1.0, fits[0]._replace(loo=loo), likelihood)], labels, settings)
 
 
 def _split(

@@ -10,7 +10,7 @@ from ..inference.problem import Problem
 from ..kernels import PerClass
 from ..numerics import linalg
 from .learning import convergence_messages, fit_samples, learn
-from .loo import loo_calibration
+from .loo import calibrated
 from .memory import check_memory
 from .monitor import SILENT, Monitor
 from .trained import LabelWeights, Settings, Trained, WeightedFit, summary
@@ -53,10 +53,7 @@ def train(
         messages=messages,
         **summary([fit]),
     )
-    if labels is None:
-        return trained
-    calibration, loo_proba = loo_calibration(fits, labels, settings.calibrates, hyper.rows)
-    return replace(trained, calibration=calibration, loo_proba=loo_proba)
+    return calibrated(trained, fits, labels, settings)
 
 
 def _check_memory(problem: Problem, settings: Settings) -> None:

@@ -1,7 +1,7 @@
 """Training through inducing points: theta from a sample of the rows, inference from all of them in blocks."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..inference.problem import InducingProblem, Problem
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from .learning import convergence_messages, learn
-from .loo import loo_calibration
+from .loo import calibrated
 from .monitor import SILENT, Monitor
 from .trained import LabelWeights, Settings, Trained, WeightedFit, summary
 
@@ -84,10 +84,7 @@ def train_inducing(
     trained = Trained(
         through_points, kernel, likelihood, fit.posterior, hyper, loo=fit.loo, messages=messages, **summary([fit])
     )
-    if labels is None:
-        return trained
-    calibration, loo_proba = loo_calibration([WeightedFit(1.0, fit, likelihood)], labels, settings.calibrates)
-    return replace(trained, calibration=calibration, loo_proba=loo_proba)
+    return calibrated(trained, [WeightedFit(1.0, fit, likelihood)], labels, settings)
 
 
 #: Gradients of the evidence need sites that have converged.

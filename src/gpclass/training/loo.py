@@ -1,13 +1,24 @@
 """Leave-one-out probabilities of training labels, and the calibration learned from them."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from scipy.special import logsumexp
 
 from ..inference.calibration import Calibration, LooPrediction, calibrate
-from .trained import LabelWeights, WeightedFit
+from .trained import LabelWeights, Settings, WeightedFit
 
 #: So many rows, evenly spaced, determine the three numbers of a calibration.
 _ENOUGH_ROWS = 20000
+
+
+def calibrated(trained: Any, fits: list[WeightedFit], labels: LabelWeights | None, settings: Settings) -> Any:
+    """The trained model with its calibration and leave-one-out probabilities, where ``labels`` are given."""
+    if labels is None:
+        return trained
+    calibration, loo_proba = loo_calibration(fits, labels, settings.calibrates, trained.hyper.rows)
+    return replace(trained, calibration=calibration, loo_proba=loo_proba)
 
 
 def loo_calibration(

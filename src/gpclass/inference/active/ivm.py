@@ -86,7 +86,7 @@ class IVM(Engine):
         update = ("vb" if many and vb_works else "adf") if self.update == "auto" else self.update
         return Selector(criterion, update, self.block_size)
 
-    def __call__(
+    def infer(
         self,
         prior: ActivePrior,
         y: np.ndarray,

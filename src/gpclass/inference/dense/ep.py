@@ -26,15 +26,15 @@ import numpy as np
 from ...likelihoods import Likelihood
 from ...numerics import linalg
 from ...numerics.arrays import Array, is_numpy, like, namespace, on_host, to_host
-from ...training.monitor import SILENT, Monitor
-from ..base import Engine, Fit, GaussianTerms, Info, Latent, check_prior_variance, class_matrix, threads_suited_to_size
+from ...training.monitor import Monitor
+from ..base import Engine, Fit, GaussianTerms, Info, Latent, check_prior_variance, class_matrix
 from ..prior import DensePrior
 from ..settings import check_settings
 from .anderson import Anderson
 from .coupled_ep import CoupledScheme
 
 #: Site precisions stay above this fraction of the prior precision; a log-concave likelihood never asks for less.
-_FLOOR = 1e-10
+FLOOR = 1e-10
 
 
 @dataclass(frozen=True)
@@ -82,18 +82,10 @@ class EP(Engine):
             )
         return "site" in likelihood.supports
 
-    @threads_suited_to_size
-    def __call__(
-        self,
-        prior: DensePrior,
-        y: np.ndarray,
-        likelihood: Likelihood,
-        init: Any = None,
-        gradient: bool = False,
-        monitor: Monitor = SILENT,
+    def infer(
+        self, prior: DensePrior, y: np.ndarray, likelihood: Likelihood, init: Any, gradient: bool, monitor: Monitor
     ) -> Fit:
         check_prior_variance(prior.K)
-        self.check(likelihood, prior.n_latent)
         if gradient and not self.differentiates(likelihood):
             raise TypeError(
                 f"EP gives no gradient for {likelihood!r}, which is not log-concave; use VB() or Laplace(), or "
@@ -151,6 +143,31 @@ class Sites(NamedTuple):
     precision: Array
     location: Array
 
+    def cavities(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        """Means and variances (n, C) of the posterior without each site, and where that is no distribution."""
+        xp = namespace(mean)
+        left = 1.0 / variance - self.precision
+        broken = left <= 1e-12 / variance
+        cavity_variance = 1.0 / xp.where(broken, 1.0 / variance, left)
+        return xp.where(broken, mean, cavity_variance * (mean / variance - self.location)), cavity_variance, broken
+
+    def log_evidence(self, mean: Array, variance: Array, cavity_mean: Array, cavity_variance: Array) -> float:
+        """The sites' part of log Z_EP in natural parameters, without log Z and the determinant; stationary in the sites
+        at the fixed point."""
+        xp, (tau, nu), location = namespace(mean), self, cavity_mean / cavity_variance
+        quadratic = linalg.dot(nu, mean) - float(xp.sum(variance * nu**2))
+        quadratic += float(xp.sum(variance * location * (tau * cavity_variance * location - 2.0 * nu)))
+        return 0.5 * (quadratic + float(xp.sum(xp.log1p(tau * cavity_variance))))
+
+
+def matching_sites(cavity_mean: Array, cavity_variance: Array, first: Array, second: Array, floor: Array) -> Array:
+    """Sites (2, n, C) that give the moments mean + v first and v + v^2 second."""
+    xp = namespace(cavity_mean)
+    shrink = xp.clip(1.0 + cavity_variance * second, 1e-10, None)
+    matched = xp.stack([-second / shrink, (first - second * cavity_mean) / shrink])
+    # A likelihood that is not log-concave may ask for a negative precision: then match the mean alone.
+    return xp.where(matched[0, ...] < floor, xp.stack([floor, first]), matched)
+
 
 class _State(NamedTuple):
     """Posterior at the training rows for given sites, and the cavities.
@@ -182,7 +199,7 @@ class IndependentScheme:
         diagonals = [xp.linalg.diagonal(class_matrix(K, c)) for c in range(n_latent)]
         self.variances = xp.stack(diagonals, axis=1)
         # A row may have no prior variance at all (a linear kernel at zero).
-        self.floor = _FLOOR / xp.clip(self.variances, 1e-10 * float(xp.max(self.variances)), None)
+        self.floor = FLOOR / xp.clip(self.variances, 1e-10 * float(xp.max(self.variances)), None)
         self._smallest = 1e-14 * xp.max(self.variances, axis=0)
 
     def start(self, init: Any) -> Sites:
@@ -221,12 +238,10 @@ class IndependentScheme:
         found = linalg.for_each_class(one, self.shape[1], self.shape[0], on_host=is_numpy(self.K))
         chol, inverse_factor, *columns = zip(*found, strict=True)
         alpha, mean, variance = (xp.stack(parts, axis=1) for parts in columns)
-        left = 1.0 / variance - precision
-        broken = left <= 1e-12 / variance
-        cavity_variance = 1.0 / xp.where(broken, 1.0 / variance, left)
-        cavity_mean = xp.where(broken, mean, cavity_variance * (mean / variance - location))
+        sites = Sites(precision, location)
+        cavity_mean, cavity_variance, broken = sites.cavities(mean, variance)
         return _State(
-            Sites(precision, location),
+            sites,
             chol,
             inverse_factor,
             sum(float(linalg.log_det(L)) for L in chol),
@@ -245,24 +260,11 @@ class IndependentScheme:
         are."""
         xp, mean, variance = self._xp, state.cavity_mean, state.cavity_cov
         log_z, first, second = on_host(self.likelihood.tilted, self.y, mean, variance)
-        # Moments mean + v first and v + v^2 second, written as a site; a broken cavity keeps the one it has.
-        shrink = xp.clip(1.0 + variance * second, 1e-10, None)
-        matched = xp.stack([-second / shrink, (first - second * mean) / shrink])
-        # A likelihood that is not log-concave may ask for a negative precision: then match the mean alone.
-        flat = matched[0, ...] < self.floor
-        matched = xp.where(flat, xp.stack([self.floor, first]), matched)
+        matched = matching_sites(mean, variance, first, second, self.floor)
+        # A broken cavity keeps the site it has.
         keep = state.broken | ~xp.all(xp.isfinite(matched), axis=0)
-        return self._log_evidence(state, float(xp.sum(log_z))), matched, keep
-
-    def _log_evidence(self, state: _State, log_z: float) -> float:
-        """log Z_EP in natural parameters; stationary in the sites at the fixed point."""
-        xp, (tau, nu), v = self._xp, state.sites, state.variance
-        cavity_precision = 1.0 / state.cavity_cov
-        cavity_location = state.cavity_mean * cavity_precision
-        quadratic = linalg.dot(nu, state.mean) - float(xp.sum(v * nu**2))
-        quadratic += float(xp.sum(v * cavity_location * (tau / cavity_precision * cavity_location - 2.0 * nu)))
-        spread = float(xp.sum(xp.log1p(tau * state.cavity_cov))) - state.log_det
-        return log_z + 0.5 * (quadratic + spread)
+        evidence = state.sites.log_evidence(state.mean, state.variance, mean, variance) - 0.5 * state.log_det
+        return float(xp.sum(log_z)) + evidence, matched, keep
 
     def gradient(self, state: _State) -> tuple[Array, np.ndarray]:
         """d log Z_EP / dK_c = (alpha alpha' - T^1/2 B^-1 T^1/2) / 2, and that in the likelihood's theta; the sites drop

@@ -8,8 +8,8 @@ import numpy as np
 from ...likelihoods import Gaussian, Likelihood
 from ...numerics import linalg
 from ...numerics.arrays import like, namespace
-from ...training.monitor import SILENT, Monitor
-from ..base import Engine, Fit, GaussianTerms, Info, Latent, class_matrix, threads_suited_to_size
+from ...training.monitor import Monitor
+from ..base import Engine, Fit, GaussianTerms, Info, Latent, class_matrix
 from ..prior import DensePrior
 
 
@@ -20,17 +20,9 @@ class Exact(Engine):
     prior_type: ClassVar = DensePrior
     shares_factor: ClassVar = True
 
-    @threads_suited_to_size
-    def __call__(
-        self,
-        prior: DensePrior,
-        y: np.ndarray,
-        likelihood: Likelihood,
-        init: Any = None,
-        gradient: bool = False,
-        monitor: Monitor = SILENT,
+    def infer(
+        self, prior: DensePrior, y: np.ndarray, likelihood: Likelihood, init: Any, gradient: bool, monitor: Monitor
     ) -> Fit:
-        self.check(likelihood, prior.n_latent)
         assert isinstance(likelihood, Gaussian)
         stacked = prior.K.ndim == 3
         K, n, noise = class_matrix(prior.K, 0), len(y), likelihood.variance

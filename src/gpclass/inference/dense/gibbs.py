@@ -21,7 +21,7 @@ from ...numerics import linalg, probit_sampling
 from ...numerics.arrays import like, to_host
 from ...numerics.diagnostics import FEWEST_DRAWS, effective_sample_size, effective_weights, split_r_hat
 from ...training.monitor import SILENT, Monitor
-from ..base import Draws, Engine, Fit, Info, check_prior_variance, threads_suited_to_size
+from ..base import Draws, Engine, Fit, Info, check_prior_variance
 from ..prior import DensePrior
 from ..settings import check_settings
 from .ep import EP
@@ -90,18 +90,10 @@ class Gibbs(Engine):
                 f"{likelihood!r}"
             )
 
-    @threads_suited_to_size
-    def __call__(
-        self,
-        prior: DensePrior,
-        y: np.ndarray,
-        likelihood: Likelihood,
-        init: Any = None,
-        gradient: bool = False,
-        monitor: Monitor = SILENT,
+    def infer(
+        self, prior: DensePrior, y: np.ndarray, likelihood: Likelihood, init: Any, gradient: bool, monitor: Monitor
     ) -> Fit:
         n, n_latent = len(y), prior.n_latent
-        self.check(likelihood, n_latent)
         if gradient:
             raise TypeError("Gibbs sampling gives no gradient; learn with another engine, then sample")
         check_prior_variance(prior.K)

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...likelihoods import Likelihood
-from ...training.monitor import SILENT, Monitor
-from ..base import Engine, Fit, Info, Latent, threads_suited_to_size
+from ...training.monitor import Monitor
+from ..base import Engine, Fit, Info, Latent
 from ..prior import DensePrior
 from ..settings import check_settings
 from .latent_objective import LatentObjective
@@ -40,17 +40,9 @@ class Laplace(Engine):
     def __post_init__(self) -> None:
         check_settings(self, max_iter=1)
 
-    @threads_suited_to_size
-    def __call__(
-        self,
-        prior: DensePrior,
-        y: np.ndarray,
-        likelihood: Likelihood,
-        init: Any = None,
-        gradient: bool = False,
-        monitor: Monitor = SILENT,
+    def infer(
+        self, prior: DensePrior, y: np.ndarray, likelihood: Likelihood, init: Any, gradient: bool, monitor: Monitor
     ) -> Fit:
-        self.check(likelihood, prior.n_latent)
         latent = LatentObjective(prior.K, y, likelihood, prior.n_latent)
         mode, objective_trace, converged, stopped = latent.maximise(init, self.tol, self.max_iter, monitor)
         evidence = latent.laplace(mode, gradient)

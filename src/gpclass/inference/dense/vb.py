@@ -25,8 +25,8 @@ import numpy as np
 from ...likelihoods import Likelihood
 from ...numerics import linalg
 from ...numerics.arrays import Array, like, namespace, to_host
-from ...training.monitor import SILENT, Monitor
-from ..base import Engine, Fit, GaussianTerms, Info, Latent, threads_suited_to_size
+from ...training.monitor import Monitor
+from ..base import Engine, Fit, GaussianTerms, Info, Latent
 from ..prior import DensePrior
 from ..settings import check_settings
 from .latent_objective import LatentObjective, Maximum, Point
@@ -64,17 +64,9 @@ class VB(Engine):
             if getattr(self, name) not in known:
                 raise ValueError(f"VB: {name} must be one of {known}, got {getattr(self, name)!r}")
 
-    @threads_suited_to_size
-    def __call__(
-        self,
-        prior: DensePrior,
-        y: np.ndarray,
-        likelihood: Likelihood,
-        init: Any = None,
-        gradient: bool = False,
-        monitor: Monitor = SILENT,
+    def infer(
+        self, prior: DensePrior, y: np.ndarray, likelihood: Likelihood, init: Any, gradient: bool, monitor: Monitor
     ) -> Fit:
-        self.check(likelihood, prior.n_latent)
         latent = LatentObjective(prior.K, y, likelihood, prior.n_latent)
         maximise = latent.maximise if self.solver == "newton" else partial(_maximise_plain, latent)
         mode, objective_trace, converged, stopped = maximise(init, self.tol, self.max_iter, monitor)

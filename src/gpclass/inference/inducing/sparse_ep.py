@@ -16,16 +16,13 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...training.monitor import SILENT, Monitor
+from ...training.monitor import Monitor
 from ..base import Engine, Fit, Info, Latent
-from ..dense.ep import Sites
+from ..dense.ep import FLOOR, Sites, matching_sites
 from ..posteriors import InducingPosterior
 from ..prior import InducingPrior
 from ..settings import check_settings
 from .features import Block, Features, weighted_gram
-
-#: Site precisions stay above this fraction of the prior precision.
-_FLOOR = 1e-10
 
 
 @dataclass(frozen=True)
@@ -58,16 +55,9 @@ class SparseEP(Engine):
         """Whether the evidence is stationary in the sites, as for ``EP``."""
         return likelihood.log_concave
 
-    def __call__(
-        self,
-        prior: InducingPrior,
-        y: np.ndarray,
-        likelihood: Likelihood,
-        init: Any = None,
-        gradient: bool = False,
-        monitor: Monitor = SILENT,
+    def infer(
+        self, prior: InducingPrior, y: np.ndarray, likelihood: Likelihood, init: Any, gradient: bool, monitor: Monitor
     ) -> Fit:
-        self.check(likelihood, prior.n_latent)
         features, n_latent = prior.features, prior.n_latent
         run = _Run(features, y, likelihood, n_latent, init)
         trace, converged, damping, last = [], False, self.damping, np.zeros((len(features), n_latent))
@@ -144,25 +134,15 @@ class _Run:
         e = 1.0 / (1.0 + D * tau)
         mean = D * e * nu + e * (V.T @ self.w.astype(V.dtype))
         variance = np.maximum(D * e + e**2 * self._spread(V), 1e-14)
-        precision = 1.0 / variance - tau
-        broken = precision <= 1e-12 / variance
-        cavity_variance = 1.0 / np.where(broken, 1.0 / variance, precision)
-        cavity_mean = np.where(broken, mean, cavity_variance * (mean / variance - nu))
+        sites = Sites(tau, nu)
+        cavity_mean, cavity_variance, broken = sites.cavities(mean, variance)
         log_z, first, second = self.likelihood.tilted(self.y[rows], cavity_mean, cavity_variance)
-        # log Z_EP in natural parameters, as in ``ep``; |I + T^1/2 K T^1/2| = prod (1 + D tau) |B|.
-        location = cavity_mean / cavity_variance
-        quadratic = np.vdot(nu, mean) - np.sum(variance * nu**2)
-        quadratic += np.sum(variance * location * (tau * cavity_variance * location - 2.0 * nu))
-        spread = np.sum(np.log1p(tau * cavity_variance)) + np.sum(np.log(e))
-        value = float(log_z.sum() + 0.5 * (quadratic + spread))
+        # |I + T^1/2 K T^1/2| = prod (1 + D tau) |B|
+        value = float(log_z.sum() + 0.5 * np.sum(np.log(e)))
+        value += sites.log_evidence(mean, variance, cavity_mean, cavity_variance)
         self.cavity_mean[rows], self.cavity_variance[rows] = cavity_mean, cavity_variance
-        # Moments mean + v first and v + v^2 second, written as a site; a broken cavity keeps the one it has.
-        shrink = np.maximum(1.0 + cavity_variance * second, 1e-10)
-        floor = _FLOOR / variance
-        new_tau, new_nu = -second / shrink, (first - second * cavity_mean) / shrink
-        flat = new_tau < floor
-        new_tau, new_nu = np.where(flat, floor, new_tau), np.where(flat, first, new_nu)
-        keep = broken | ~np.isfinite(new_tau) | ~np.isfinite(new_nu)
+        new_tau, new_nu = matching_sites(cavity_mean, cavity_variance, first, second, FLOOR / variance)
+        keep = broken | ~np.isfinite(new_tau) | ~np.isfinite(new_nu)  # a broken cavity keeps the site it has
         self.n_skipped += int(np.count_nonzero(keep))
         self.tau[rows] = np.where(keep, tau, tau + damping * (new_tau - tau))
         self.nu[rows] = np.where(keep, nu, nu + damping * (new_nu - nu))

@@ -19,7 +19,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...training.monitor import SILENT, Monitor
+from ...training.monitor import Monitor
 from ..base import Engine, Fit, Info, Latent
 from ..posteriors import InducingPosterior
 from ..prior import InducingPrior
@@ -51,16 +51,9 @@ class SparseVB(Engine):
     def __post_init__(self) -> None:
         check_settings(self, max_iter=1)
 
-    def __call__(
-        self,
-        prior: InducingPrior,
-        y: np.ndarray,
-        likelihood: Likelihood,
-        init: Any = None,
-        gradient: bool = False,
-        monitor: Monitor = SILENT,
+    def infer(
+        self, prior: InducingPrior, y: np.ndarray, likelihood: Likelihood, init: Any, gradient: bool, monitor: Monitor
     ) -> Fit:
-        self.check(likelihood, prior.n_latent)
         features, n_latent = prior.features, prior.n_latent
         if gradient:
             raise TypeError("SparseVB has no gradient of an evidence; learn with SparseEP")
