@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .estimators.ivm_regressor import IVMRegressor
     from .estimators.multitask_ivm_classifier import MultiTaskIVMClassifier
     from .estimators.multitask_ivm_regressor import MultiTaskIVMRegressor
+    from .estimators.nearest_neighbor_gp_classifier import NearestNeighborGPClassifier
+    from .estimators.nearest_neighbor_gp_regressor import NearestNeighborGPRegressor
     from .estimators.null_category_classifier import NullCategoryClassifier
     from .estimators.sparse_gp_classifier import SparseGPClassifier
     from .estimators.view_voting_classifier import ViewVotingClassifier
@@ -30,6 +32,8 @@ _HOMES = {
     "IVMRegressor": "estimators.ivm_regressor",
     "MultiTaskIVMClassifier": "estimators.multitask_ivm_classifier",
     "MultiTaskIVMRegressor": "estimators.multitask_ivm_regressor",
+    "NearestNeighborGPClassifier": "estimators.nearest_neighbor_gp_classifier",
+    "NearestNeighborGPRegressor": "estimators.nearest_neighbor_gp_regressor",
     "NullCategoryClassifier": "estimators.null_category_classifier",
     "SparseGPClassifier": "estimators.sparse_gp_classifier",
     "ViewVotingClassifier": "estimators.view_voting_classifier",
@@ -47,6 +51,8 @@ __all__ = [
     "IVMRegressor",
     "MultiTaskIVMClassifier",
     "MultiTaskIVMRegressor",
+    "NearestNeighborGPClassifier",
+    "NearestNeighborGPRegressor",
     "NullCategoryClassifier",
     "SparseGPClassifier",
     "ViewVotingClassifier",

@@ -20,6 +20,8 @@ from gpclass import (
     IVMRegressor,
     MultiTaskIVMClassifier,
     MultiTaskIVMRegressor,
+    NearestNeighborGPClassifier,
+    NearestNeighborGPRegressor,
     NullCategoryClassifier,
     SparseGPClassifier,
     ViewVotingClassifier,
@@ -105,6 +107,16 @@ ESTIMATORS: dict[str, Entry] = {
     "IVMRegressor": Entry(IVMRegressor(), numbers, (IVMRegressor(hyper="fixed"),)),
     "MultiTaskIVMClassifier": Entry(MultiTaskIVMClassifier(), task_labels, (MultiTaskIVMClassifier(hyper="fixed"),)),
     "MultiTaskIVMRegressor": Entry(MultiTaskIVMRegressor(), task_numbers, (MultiTaskIVMRegressor(hyper="fixed"),)),
+    "NearestNeighborGPClassifier": Entry(
+        NearestNeighborGPClassifier(max_iter=30, random_state=0),
+        labels,
+        (NearestNeighborGPClassifier(hyper="fixed", global_model=False, calibration=None, random_state=0),),
+    ),
+    "NearestNeighborGPRegressor": Entry(
+        NearestNeighborGPRegressor(max_iter=30, random_state=0),
+        numbers,
+        (NearestNeighborGPRegressor(hyper="fixed", random_state=0),),
+    ),
     # Refuses data in which every row has a label, as all of scikit-learn's have.
     "NullCategoryClassifier": Entry(NullCategoryClassifier(), few_labels, ()),
     "SparseGPClassifier": Entry(SparseGPClassifier(), labels, (SparseGPClassifier(hyper="fixed"),)),

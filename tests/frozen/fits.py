@@ -26,6 +26,8 @@ from gpclass import (
     IVMRegressor,
     MultiTaskIVMClassifier,
     MultiTaskIVMRegressor,
+    NearestNeighborGPClassifier,
+    NearestNeighborGPRegressor,
     NullCategoryClassifier,
     SparseGPClassifier,
     ViewVotingClassifier,
@@ -774,6 +776,15 @@ def ivm_regressor_partial_fit() -> Numbers:
     X, y, X_test = waves()
     model = IVMRegressor(1.0 * RBF(1.0), n_active=20, random_state=0).partial_fit(X[:35], y[:35])
     return describe(model.partial_fit(X[35:], y[35:]), X_test, True)
+
+
+# ---- nearest neighbours --------------------------------------------------------------------------------------------
+
+near = {"hyper": "fixed", "index": "exact", "random_state": 0}
+fit("neighbors", NearestNeighborGPClassifier(Matern(2.0, nu=1.5), n_neighbors=15, **near), iris)
+fit("neighbors_rough", NearestNeighborGPClassifier(Matern(np.arange(1.0, 5.0), nu=0.5), n_neighbors=9, **near), cancer)
+fit("neighbors_sum", NearestNeighborGPClassifier(RBF(1.5) + 0.1 * Linear(), n_neighbors=9, **near), cancer)
+fit("neighbors_regressor", NearestNeighborGPRegressor(RBF(1.0), n_neighbors=12, **near), waves)
 
 
 # ---- Multi-task ----------------------------------------------------------------------------------------------------

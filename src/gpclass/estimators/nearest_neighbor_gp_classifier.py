@@ -1,0 +1,189 @@
+"""NearestNeighborGPClassifier: thousands to millions of rows, each predicted from its nearest ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
+
+from ..inference.neighbors.link import ClassLink
+from ..training.neighbors import TrainedNeighbors
+from ._base import GPEstimator
+from ._classifying import GPClassifierMixin
+from ._inputs import Inputs
+from ._labels import Labels, check_labels, class_factors
+from ._neighbors import NeighborMixin
+
+
+class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator):
+    """Gaussian-process classifier for thousands to millions of rows: each is predicted from its nearest ones.
+
+    Every row is the Gaussian-process regression of class indicators on its ``n_neighbors`` nearest training rows under
+    a learned metric, one length-scale for each input, and a learned link makes probabilities of it. Cost and memory
+    grow linearly with the number of rows, but for the search of neighbours. A global model through inducing points is
+    averaged with it where that predicts held-back rows better: it knows the smooth part, the neighbours the detail.
+
+    Parameters
+    ----------
+    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
+        None is Matern (nu = 1.5) with a length-scale for each standardised input and each category. RBF and Matern
+        kernels are fast; others are called once for each row.
+    n_neighbors : int, default=100
+        Rows that a prediction is made from; the metric is learned with at most 40.
+    index : "auto", "exact" or "approximate", default="auto"
+        How neighbours are searched for; "auto" is approximate from 100,000 rows on, where faiss is installed
+        (``pip install gpclass[neighbors]``).
+    hyper : "loo" or "fixed", default="loo"
+        "loo" learns the kernel, the noise and the link by leave-one-out predictions of random batches of rows, until
+        rows that are held back gain no more; "fixed" leaves them alone.
+    max_iter : int, default=600
+        Limit on batches.
+    global_model : bool, default=True
+        Whether a global model may be averaged with the nearest-neighbour one.
+    calibration : "loo" or None, default="loo"
+        Whether to learn the share of labels that are independent of the inputs.
+    class_weight : "balanced", dict of label to weight, or None, default=None
+        How often rows of each class count, on top of ``sample_weight``.
+    standardize, random_state, verbose
+        As for ``GPClassifier``; ``random_state`` draws the batches.
+
+    Attributes
+    ----------
+    classes_ : array of the labels, sorted
+    kernel_, likelihood_ : kernel and link as learned
+    calibration_ : Calibration, of which only ``lapse_rate`` is learned
+    global_weight_ : share of the global model in the probabilities, 0 where there is none
+    loo_proba_ : (n, n_classes)
+        Probabilities of each training row's labels without its own label, by the nearest-neighbour model alone;
+        computed when asked for.
+    relevance_ : (n_features,) inverse squared length-scales
+    hyper_ : how learning went; ``value`` is the mean log probability of rows that were held back
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from gpclass import NearestNeighborGPClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = NearestNeighborGPClassifier(random_state=0).fit(X[:1000], y[:1000])
+    >>> model.score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    _labels: Labels
+    _loo_proba: np.ndarray | None
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        n_neighbors: int = 100,
+        index: str = "auto",
+        hyper: Any = "loo",
+        max_iter: int = 600,
+        global_model: bool = True,
+        calibration: str | None = "loo",
+        class_weight: Any = None,
+        standardize: Any = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_neighbors = n_neighbors
+        self.index = index
+        self.hyper = hyper
+        self.max_iter = max_iter
+        self.global_model = global_model
+        self.calibration = calibration
+        self.class_weight = class_weight
+        self.standardize = standardize
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NearestNeighborGPClassifier:
+        """Fit to rows X (n, n_features) with labels y (n,), which count ``sample_weight`` (n,) times.
+
+        An interrupt (Ctrl-C) while the metric is learned leaves a model with the best one so far, and is then raised.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> NearestNeighborGPClassifier:
+        with self._monitor() as monitor:
+            settings = replace(self._check_settings(), stacks=bool(self.global_model), calibrates=self._calibrates)
+            y = check_labels(y)
+            inputs, rows, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
+            labels = Labels.of(y) if classes is None else Labels.listed(classes)
+            codes, weights = labels.encode(y), self._weights(sample_weight, rows)
+            if self.class_weight is not None:
+                factors = class_factors(self.class_weight, labels.classes, np.eye(len(labels))[codes])
+                weights = factors[codes] if weights is None else weights * factors[codes]
+            if weights is not None:
+                kept = weights > 0.0
+                rows, codes, weights = rows[kept], codes[kept], weights[kept]
+                if classes is None and len(np.unique(codes)) < len(labels):
+                    raise ValueError("expected rows with positive weight in every class, got none in some")
+            shares = np.bincount(codes, weights, minlength=len(labels)) / len(codes if weights is None else weights)
+            shares = shares / shares.sum()
+            targets = self._targets_of(codes, shares)
+            link = ClassLink.start(shares)
+            inputs, trained, embedding = self._train(inputs, rows, codes, targets, link, settings, monitor, weights)
+        self._store_model(inputs, trained, labels, embedding, len(codes))
+        return self
+
+    @staticmethod
+    def _targets_of(codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """Indicators of the classes minus their shares, (n, K)."""
+        return np.eye(len(shares))[codes] - shares
+
+    def _store_model(self, inputs: Inputs, trained: TrainedNeighbors, labels: Labels, embedding: Any, n: int) -> None:
+        more = {
+            "classes_": labels.classes,
+            "calibration_": trained.calibration,
+            "global_weight_": getattr(trained.posterior, "weight", 0.0),
+            "n_samples_seen_": n,
+            "_labels": labels,
+            "_shares": trained.likelihood.shares,
+            "_embedding": embedding,
+            "_loo_proba": None,
+        }
+        self._store(inputs, trained, **more)
+
+    @with_callbacks
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> NearestNeighborGPClassifier:
+        """Let a batch of rows join the training rows, or begin a model with them.
+
+        The first call is ``fit``; later ones leave metric, link and the global model alone. ``classes`` (at the first
+        call) lists all labels that can ever come; without it they are those of the first batch.
+        """
+        if not hasattr(self, "_labels"):
+            return self._fit(X, y, sample_weight, classes)
+        with self._monitor():
+            rows, y = self._inputs.check(self, X, check_labels(y), order="C")
+            if classes is not None and not np.array_equal(Labels.listed(classes).classes, self.classes_):
+                raise ValueError(f"classes= is {list(classes)!r}, but the model has {self.classes_.tolist()}")
+            hint = "; list all classes that can come in the first call: partial_fit(X, y, classes=...)"
+            codes, weights = self._labels.encode(y, hint=hint), self._weights(sample_weight, rows)
+            points = self._embedding.transform(self._inputs.scaled(rows))
+            targets = self._targets_of(codes, self._shares)
+            longer = self._local.extended(points, targets, weights)
+        stacked = self.posterior_ is not self._local
+        self.posterior_ = replace(self.posterior_, local=longer) if stacked else longer
+        self.n_samples_seen_ += len(codes)
+        self._loo_proba = None
+        return self
+
+    @property
+    def loo_proba_(self) -> np.ndarray:
+        """Probabilities (n, n_classes) of each training row's labels without its own label."""
+        check_is_fitted(self)
+        if self._loo_proba is None:
+            latent = self._local.leave_one_out(np.arange(len(self._local.X)))
+            proba = np.exp(self.calibration_.log_proba(self.likelihood_, *latent))
+            self._loo_proba = proba / proba.sum(axis=1, keepdims=True)
+        return self._loo_proba

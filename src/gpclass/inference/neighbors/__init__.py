@@ -1,0 +1,1 @@
+"""Models that predict every row from its nearest training rows."""
