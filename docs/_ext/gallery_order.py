@@ -17,6 +17,7 @@ ORDER = (
     "strings",
     "few_labels",
     "many_rows",
+    "stripes",
     "active_rows",
     "online",
     "multi_task",

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ..hyper.metric_learning import NeighborProblem, NeighborSettings
 from ..inference.neighbors.embedding import Embedding
 from ..inference.neighbors.posterior import NeighborPosterior
 from ..inference.neighbors.search import INDICES
 from ..inference.settings import check_counts
 from ..kernels import Kernel, Matern, PerClass, from_sklearn
 from ..training.monitor import Monitor
-from ..training.neighbors import NeighborProblem, NeighborSettings, TrainedNeighbors, train_neighbors
+from ..training.neighbors import TrainedNeighbors, train_neighbors
 from ._base import Base, generator
 from ._inputs import Inputs
 
@@ -26,6 +27,7 @@ class NeighborMixin(Base):
     max_iter: int
     likelihood_: Any
     _embedding: Embedding
+    components_: np.ndarray | None
     _allows_missing = False
 
     def _check_settings(self) -> NeighborSettings:
@@ -83,9 +85,23 @@ class NeighborMixin(Base):
             return None
         return _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
 
+    @staticmethod
+    def _without_zeros(
+        rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Rows of weight 0 are dropped: they would take the places of neighbours."""
+        if weights is None:
+            return rows, y, None
+        kept = weights > 0.0
+        return rows[kept], y[kept], weights[kept]
+
     def _rows(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
-        checked = super()._rows(X, grams, rows)
-        return self._embedding.transform(checked)
+        return self._points(super()._rows(X, grams, rows))
+
+    def _points(self, X: np.ndarray) -> np.ndarray:
+        """Checked and scaled rows as the kernel takes them: categories as indicators, columns mixed."""
+        points = self._embedding.transform(X)
+        return points if self.components_ is None else points @ self.components_
 
     @property
     def _local(self) -> NeighborPosterior:
@@ -95,7 +111,10 @@ class NeighborMixin(Base):
     def relevance_(self) -> np.ndarray:
         """Inverse squared length-scales (n_features,) in the kernel's units; for categories the mean over them."""
         check_is_fitted(self)
-        return self._embedding.pooled(self.kernel_.relevance(len(self._embedding.columns)))
+        relevance = self.kernel_.relevance(len(self._embedding.columns))
+        if self.components_ is not None:
+            relevance = self.components_**2 @ relevance
+        return self._embedding.pooled(relevance)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         raise AttributeError(

@@ -29,8 +29,9 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
     Parameters
     ----------
     kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
-        None is Matern (nu = 1.5) with a length-scale for each standardised input and each category. RBF and Matern
-        kernels are fast; others are called once for each row.
+        None is Matern (nu = 1.5) with a length-scale for each standardised input and each category; at most 64 of them
+        are also mixed linearly, where held-back rows clearly gain by it. RBF and Matern kernels are fast; others are
+        called once for each row.
     n_neighbors : int, default=100
         Rows that a prediction is made from; the metric is learned with at most 40.
     index : "auto", "exact" or "approximate", default="auto"
@@ -39,7 +40,7 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
     hyper : "loo" or "fixed", default="loo"
         "loo" learns the kernel, the noise and the link by leave-one-out predictions of random batches of rows, until
         rows that are held back gain no more; "fixed" leaves them alone.
-    max_iter : int, default=600
+    max_iter : int, default=1000
         Limit on batches.
     global_model : bool, default=True
         Whether a global model may be averaged with the nearest-neighbour one.
@@ -59,6 +60,8 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
     loo_proba_ : (n, n_classes)
         Probabilities of each training row's labels without its own label, by the nearest-neighbour model alone;
         computed when asked for.
+    components_ : matrix that standardised inputs, categories as indicators, are multiplied with from the right where
+        that was learned, else None
     relevance_ : (n_features,) inverse squared length-scales
     hyper_ : how learning went; ``value`` is the mean log probability of rows that were held back
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -83,7 +86,7 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
         n_neighbors: int = 100,
         index: str = "auto",
         hyper: Any = "loo",
-        max_iter: int = 600,
+        max_iter: int = 1000,
         global_model: bool = True,
         calibration: str | None = "loo",
         class_weight: Any = None,
@@ -117,37 +120,47 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
             y = check_labels(y)
             inputs, rows, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
             labels = Labels.of(y) if classes is None else Labels.listed(classes)
-            codes, weights = labels.encode(y), self._weights(sample_weight, rows)
+            codes, factors = labels.encode(y), None
             if self.class_weight is not None:
                 factors = class_factors(self.class_weight, labels.classes, np.eye(len(labels))[codes])
-                weights = factors[codes] if weights is None else weights * factors[codes]
-            if weights is not None:
-                kept = weights > 0.0
-                rows, codes, weights = rows[kept], codes[kept], weights[kept]
-                if classes is None and len(np.unique(codes)) < len(labels):
-                    raise ValueError("expected rows with positive weight in every class, got none in some")
+            rows, codes, weights = self._counted(rows, codes, sample_weight, factors)
+            if classes is None and len(np.unique(codes)) < len(labels):
+                raise ValueError("expected rows with positive weight in every class, got none in some")
             shares = np.bincount(codes, weights, minlength=len(labels)) / len(codes if weights is None else weights)
             shares = shares / shares.sum()
             targets = self._targets_of(codes, shares)
             link = ClassLink.start(shares)
             inputs, trained, embedding = self._train(inputs, rows, codes, targets, link, settings, monitor, weights)
-        self._store_model(inputs, trained, labels, embedding, len(codes))
+        self._store_model(inputs, trained, labels, embedding, factors, len(codes))
         return self
+
+    def _counted(
+        self, rows: np.ndarray, codes: np.ndarray, sample_weight: Any, factors: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Rows with positive weight, their classes and weights; the classes have ``factors`` where not None."""
+        weights = self._weights(sample_weight, rows)
+        if factors is not None:
+            weights = factors[codes] if weights is None else weights * factors[codes]
+        return self._without_zeros(rows, codes, weights)
 
     @staticmethod
     def _targets_of(codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
         """Indicators of the classes minus their shares, (n, K)."""
         return np.eye(len(shares))[codes] - shares
 
-    def _store_model(self, inputs: Inputs, trained: TrainedNeighbors, labels: Labels, embedding: Any, n: int) -> None:
+    def _store_model(
+        self, inputs: Inputs, trained: TrainedNeighbors, labels: Labels, embedding: Any, factors: Any, n: int
+    ) -> None:
         more = {
             "classes_": labels.classes,
             "calibration_": trained.calibration,
             "global_weight_": getattr(trained.posterior, "weight", 0.0),
             "n_samples_seen_": n,
             "_labels": labels,
+            "_factors": factors,
             "_shares": trained.likelihood.shares,
             "_embedding": embedding,
+            "components_": trained.components,
             "_loo_proba": None,
         }
         self._store(inputs, trained, **more)
@@ -158,8 +171,8 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
     ) -> NearestNeighborGPClassifier:
         """Let a batch of rows join the training rows, or begin a model with them.
 
-        The first call is ``fit``; later ones leave metric, link and the global model alone. ``classes`` (at the first
-        call) lists all labels that can ever come; without it they are those of the first batch.
+        The first call is ``fit``; later ones leave metric, link, class weights and the global model alone. ``classes``
+        (at the first call) lists all labels that can ever come; without it they are those of the first batch.
         """
         if not hasattr(self, "_labels"):
             return self._fit(X, y, sample_weight, classes)
@@ -168,8 +181,9 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
             if classes is not None and not np.array_equal(Labels.listed(classes).classes, self.classes_):
                 raise ValueError(f"classes= is {list(classes)!r}, but the model has {self.classes_.tolist()}")
             hint = "; list all classes that can come in the first call: partial_fit(X, y, classes=...)"
-            codes, weights = self._labels.encode(y, hint=hint), self._weights(sample_weight, rows)
-            points = self._embedding.transform(self._inputs.scaled(rows))
+            codes = self._labels.encode(y, hint=hint)
+            rows, codes, weights = self._counted(rows, codes, sample_weight, self._factors)
+            points = self._points(self._inputs.scaled(rows))
             targets = self._targets_of(codes, self._shares)
             longer = self._local.extended(points, targets, weights)
         stacked = self.posterior_ is not self._local

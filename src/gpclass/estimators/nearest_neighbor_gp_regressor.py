@@ -26,7 +26,7 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
 
     Attributes
     ----------
-    kernel_, relevance_, hyper_, n_features_in_ : as for ``NearestNeighborGPClassifier``
+    kernel_, components_, relevance_, hyper_, n_features_in_ : as for ``NearestNeighborGPClassifier``
     noise_std_ : float, learned noise in the units of y
     loo_mean_, loo_std_ : (n,) predictions of each training target from the others, and their spread, noise included;
         computed when asked for
@@ -50,7 +50,7 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
         n_neighbors: int = 100,
         index: str = "auto",
         hyper: Any = "loo",
-        max_iter: int = 600,
+        max_iter: int = 1000,
         standardize: Any = "auto",
         random_state: Any = None,
         verbose: int = 0,
@@ -70,10 +70,8 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
         with self._monitor() as monitor:
             settings = self._check_settings()
             inputs, rows, y = Inputs.fit(self, X, check_targets(y), order="C", y_numeric=True, ensure_min_samples=2)
-            y, weights = np.asarray(y, dtype=float), self._weights(sample_weight, rows)
-            if weights is not None:
-                kept = weights > 0.0
-                rows, y, weights = rows[kept], y[kept], weights[kept]
+            weights = self._weights(sample_weight, rows)
+            rows, y, weights = self._without_zeros(rows, np.asarray(y, dtype=float), weights)
             targets = Targets.of(y, weights)
             z = targets.transform(y)
             link = GaussianLink()
@@ -82,6 +80,7 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
         more = {
             "_targets": targets,
             "_embedding": embedding,
+            "components_": trained.components,
             "_loo": None,
             "target_mean_": targets.mean,
             "target_scale_": targets.scale,
@@ -98,9 +97,10 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
             return self.fit(X, y, sample_weight)
         with self._monitor():
             rows, y = self._inputs.check(self, X, check_targets(y), order="C", y_numeric=True)
-            points = self._embedding.transform(self._inputs.scaled(rows))
-            targets = self._targets.transform(np.asarray(y, dtype=float))[:, None]
-            longer = self._local.extended(points, targets, self._weights(sample_weight, rows))
+            weights = self._weights(sample_weight, rows)
+            rows, y, weights = self._without_zeros(rows, np.asarray(y, dtype=float), weights)
+            points = self._points(self._inputs.scaled(rows))
+            longer = self._local.extended(points, self._targets.transform(y)[:, None], weights)
         self.posterior_ = longer
         self.n_samples_seen_ += len(rows)
         self._loo = None

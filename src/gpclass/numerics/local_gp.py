@@ -124,31 +124,55 @@ def regress(
 
 @jit
 def pull(
-    start, stop, X, Q, neighbors, inverse_scale, noise, targets, weights, chol, slopes, own, p, q, by_scale, by_noise
+    start,
+    stop,
+    X,
+    Q,
+    neighbors,
+    inverse_scale,
+    noise,
+    targets,
+    weights,
+    chol,
+    slopes,
+    own,
+    p,
+    q,
+    by_scale,
+    by_noise,
+    by_rows,
 ):
     """Slopes of a scalar in the logarithms of the length-scales, (b, d), and of all noise variances, (b,), given its
-    slopes p (b, C) and q (b,) in means and variances."""
+    slopes p (b, C) and q (b,) in means and variances.
+
+    Where ``by_rows`` is not empty, it becomes the slopes (b, m, d) in the scaled differences of the neighbours.
+    """
     m, d, n_rows = neighbors.shape[1], X.shape[1], len(weights)
-    rows, r = np.empty((m, d)), np.empty(m)
+    rows, r, scratch, kept = np.empty((m, d)), np.empty(m), np.empty((m, d)), len(by_rows) > 0
     for i in range(start, stop):
         _gather(X, neighbors[i], Q[i], inverse_scale, rows)
-        w, k, total = weights[i], own[i + n_rows], by_scale[i]
+        w, k, G = weights[i], own[i + n_rows], by_rows[i] if kept else scratch
         for a in range(m):
             r[a] = _dot(targets[neighbors[i, a]], p[i], len(p[i])) - q[i] * k[a]
         _solve(chol[i], r)
-        total[:] = 0.0
         by_noise[i] = 0.0
         for a in range(m):
             by_noise[i] -= r[a] * w[a] * noise[neighbors[i, a]]
-            # dK / dlog l_j = -2 g' (difference in column j)^2
-            weight = (r[a] - q[i] * w[a]) * own[i, a]
+            # dk / dz_a = 2 g' z_a and dK_ab / dz_a = 2 g' (z_a - z_b)
+            z, g, weight = rows[a], G[a], (r[a] - q[i] * w[a]) * own[i, a]
             for j in range(d):
-                total[j] += weight * rows[a, j] * rows[a, j]
+                g[j] = -weight * z[j]
             for b in range(a):
-                weight = -(r[a] * w[b] + r[b] * w[a]) * slopes[i, a, b]
+                other, g_other, weight = rows[b], G[b], (r[a] * w[b] + r[b] * w[a]) * slopes[i, a, b]
                 for j in range(d):
-                    step = rows[a, j] - rows[b, j]
-                    total[j] += weight * step * step
+                    move = weight * (z[j] - other[j])
+                    g[j] += move
+                    g_other[j] -= move
+        # dz_j / dlog l_j = -z_j
+        by_scale[i] = 0.0
+        for a in range(m):
+            for j in range(d):
+                by_scale[i, j] -= G[a, j] * rows[a, j]
 
 
 @jit

@@ -18,9 +18,6 @@ from ...numerics.compiled import over_rows
 from ...numerics.local_gp import PROFILES, nearest, pull, regress
 from .embedding import Embedding
 
-#: slopes in means (b, C) and variances (b,) -> slopes in the kernel's theta and in the logarithm of the noise
-LocalPullback = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float]]
-
 
 class LocalMoments(NamedTuple):
     """Means (b, C) and variances (b,) of rows given their neighbours, without noise; prior variance 1 in the fast
@@ -30,18 +27,32 @@ class LocalMoments(NamedTuple):
     variance: np.ndarray
 
 
+class LocalSlopes(NamedTuple):
+    """Slopes in the kernel's theta, in the logarithm of the noise, and in the mixing (d, d) where there is one."""
+
+    theta: np.ndarray
+    noise: float
+    mixing: np.ndarray | None = None
+
+
+#: slopes in means (b, C) and variances (b,) -> slopes in the parameters
+LocalPullback = Callable[[np.ndarray, np.ndarray], LocalSlopes]
+
+
 @dataclass(frozen=True)
 class LocalRegression:
     """Regression of rows on their neighbours under a kernel, with noise of variance ``noise / weights``.
 
     RBF and Matern kernels run in compiled loops; any other kernel is called once for each row, which is slower.
-    ``embedding`` says which columns are categories to the kernel, for the search of neighbours.
+    ``embedding`` says which columns are categories to the kernel, for the search of neighbours. With a ``mixing``
+    U (d, d), for compiled kernels only, the metric is that of (x / length_scale) (I + U).
     """
 
     kernel: Kernel
     noise: float
     weights: np.ndarray | None = None
     embedding: Embedding | None = None
+    mixing: np.ndarray | None = None
 
     @property
     def profile(self) -> int | None:
@@ -53,6 +64,8 @@ class LocalRegression:
     def points(self, X: np.ndarray) -> np.ndarray:
         """Rows as points among which neighbours are searched for: the nearer, the more correlated."""
         root = np.sqrt(self.kernel.relevance(X.shape[1]))
+        if self.mixing is not None:
+            return X * root @ (np.eye(X.shape[1]) + self.mixing)
         if self.embedding is None or self.embedding.is_identity:
             return X * root
         return self.embedding.transform(X) * root[self.embedding.columns]
@@ -64,6 +77,11 @@ class LocalRegression:
         """The nearest (b, n_neighbors) of each row's candidates."""
         if candidates.shape[1] <= n_neighbors or not (self.embedding is None or self.embedding.is_identity):
             return candidates[:, :n_neighbors]
+        if self.mixing is not None:
+            steps = self.points(X[candidates].reshape(-1, X.shape[1])).reshape(*candidates.shape, -1)
+            steps -= self.points(Q)[:, None]
+            order = np.argpartition(np.einsum("bmd,bmd->bm", steps, steps), n_neighbors - 1, axis=1)
+            return np.take_along_axis(candidates, order[:, :n_neighbors], axis=1)
         chosen = np.empty((len(Q), n_neighbors), np.int64)
         root = np.sqrt(self.kernel.relevance(X.shape[1]))
         over_rows(nearest, len(Q), 0.5 * candidates.shape[1] * X.shape[1], X, Q, candidates, root, chosen)
@@ -87,9 +105,11 @@ class LocalRegression:
             *(self._one(X, targets, row, own, True) for row, own in zip(Q, neighbors, strict=True)), strict=True
         )
 
-        def pullback(p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, float]:
+        def pullback(p: np.ndarray, q: np.ndarray) -> LocalSlopes:
             slopes = [pull(*both) for pull, both in zip(pulls, zip(p, q, strict=True), strict=True)]
-            return np.sum([own for own, _ in slopes], axis=0), sum(by_noise for _, by_noise in slopes)
+            return LocalSlopes(
+                np.sum([own for own, _ in slopes], axis=0), float(sum(by_noise for _, by_noise in slopes))
+            )
 
         return LocalMoments(np.stack(means), np.array(variances)), pullback
 
@@ -99,6 +119,12 @@ class LocalRegression:
         (b, m), d, noise = neighbors.shape, X.shape[1], self._noise(len(X))
         length_scale = self.kernel.params["length_scale"]
         inverse_scale = np.ascontiguousarray(1.0 / np.broadcast_to(length_scale, (d,)))
+        scaled = np.empty((0, d))
+        if self.mixing is not None:  # the mixed differences of a batch take the place of rows
+            scaled = ((X[neighbors] - Q[:, None]) * inverse_scale).reshape(b * m, d)
+            X, Q, inverse_scale = scaled + scaled @ self.mixing, np.zeros((b, d)), np.ones(d)
+            noise, targets = noise[neighbors].ravel(), targets[neighbors].reshape(b * m, -1)
+            neighbors = np.arange(b * m).reshape(b, m)
         mean, variance, weights = np.empty((b, targets.shape[1])), np.empty(b), np.empty((b, m))
         kept = b if keep else 0
         chol, slopes, own = np.empty((kept, m, m)), np.empty((kept, m, m)), np.empty((2 * kept, m))
@@ -106,13 +132,19 @@ class LocalRegression:
         common = (X, Q, neighbors, inverse_scale)
         over_rows(regress, b, cost, *common, self.profile, noise, targets, mean, variance, weights, chol, slopes, own)
 
-        def pullback(p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, float]:
+        def pullback(p: np.ndarray, q: np.ndarray) -> LocalSlopes:
             by_scale, by_noise = np.empty((b, d)), np.empty(b)
+            by_rows = np.empty((0 if self.mixing is None else b, m, d))
             p, q = np.ascontiguousarray(p), np.ascontiguousarray(q)
-            over_rows(pull, b, cost, *common, noise, targets, weights, chol, slopes, own, p, q, by_scale, by_noise)
-            by_column = by_scale.sum(axis=0)
+            kept_parts = (noise, targets, weights, chol, slopes, own)
+            over_rows(pull, b, cost, *common, *kept_parts, p, q, by_scale, by_noise, by_rows)
+            by_column, by_mixing = by_scale.sum(axis=0), None
+            if self.mixing is not None:
+                by_mixed = by_rows.reshape(b * m, d)
+                by_mixing = scaled.T @ by_mixed
+                by_column = -np.einsum("nd,nd->d", by_mixed + by_mixed @ self.mixing.T, scaled)
             own_scale = by_column if np.ndim(length_scale) else by_column.sum()
-            return self.kernel._collect({"length_scale": own_scale}), float(by_noise.sum())
+            return LocalSlopes(self.kernel._collect({"length_scale": own_scale}), float(by_noise.sum()), by_mixing)
 
         return LocalMoments(mean, np.maximum(variance, 1e-12)), pullback
 
