@@ -38,6 +38,8 @@ from gpclass.hyper import (
     Importance,
     LeaveOneOut,
     Metropolis,
+    NearestNeighbors,
+    NeighborScales,
     Search,
 )
 from gpclass.inference import Gibbs
@@ -148,6 +150,10 @@ SEARCHES: dict[type[Search], Any] = {
     Metropolis: GPClassifier(
         RBF(1.0), inference=Gibbs(n_draws=4, burn_in=2, thin=1, n_chains=1, evidence=False), hyper=Metropolis()
     ),
+    NearestNeighbors: SparseGPClassifier(
+        n_inducing=10, hyper=NearestNeighbors(first=NeighborScales(max_iter=2), n_active=10, max_evaluations=3)
+    ),
+    NeighborScales: GPClassifier(RBF(np.ones(4)), hyper=NeighborScales(max_iter=2)),
     NUTS: GPClassifier(RBF(1.0), hyper=NUTS(n_draws=4, n_tune=20, n_chains=1, n_models=2)),
 }
 

@@ -98,7 +98,9 @@ def test_batches_keep_class_weights_and_drop_rows_of_weight_0(moons):
     for make in (NearestNeighborGPClassifier, NearestNeighborGPRegressor):
         predictions = []
         for end in (250, 300):
-            model = make(RBF(0.5), hyper="fixed").partial_fit(X[:200], y[:200], sample_weight=weights[:200])
+            model = make(RBF(0.5), hyper="fixed", random_state=0).partial_fit(
+                X[:200], y[:200], sample_weight=weights[:200]
+            )
             model.partial_fit(X[200:end], y[200:end], sample_weight=weights[200:end])
             assert model.n_samples_seen_ == 250
             predictions.append(model.predict(X_test))

@@ -204,12 +204,25 @@ def test_views(iris, fixed_parameters):
         TableModel("target", views={"x": ["z*"]}).fit(frame)
 
 
-def test_many_rows_get_a_sparse_model(frame, monkeypatch):
+def test_many_rows_get_a_nearest_neighbour_model(frame, monkeypatch):
     monkeypatch.setattr(module, "EXACT_ROWS", 50)
-    assert isinstance(TableModel("species").fit(frame).estimator_, gpclass.SparseGPClassifier)
+    model = TableModel("species").fit(frame)
+    assert isinstance(model.estimator_, gpclass.NearestNeighborGPClassifier)
+    assert model.how_ == "held-out"
+    weighted = TableModel("species", weights="times").fit(frame.assign(times=np.where(frame["size"] > 0, 1.0, 2.0)))
+    assert isinstance(weighted.estimator_, gpclass.NearestNeighborGPClassifier)
+    assert weighted.how_ == "held-out"
+    regression = TableModel("size", regress=True).fit(frame)
+    assert isinstance(regression.estimator_, gpclass.NearestNeighborGPRegressor)
     monkeypatch.setattr(module, "MAX_EXACT_ROWS", 50)
     with pytest.raises(TableError, match="at most 50 rows"):
-        TableModel("species", weights="size").fit(frame.assign(size=1.0))
+        TableModel("species", views={"all": ["*"]}).fit(frame)
+
+
+@pytest.mark.parametrize("engine", ["nearest", "sparse"])
+def test_the_engine_can_be_chosen(frame, engine):
+    made = {"nearest": gpclass.NearestNeighborGPClassifier, "sparse": gpclass.SparseGPClassifier}
+    assert isinstance(TableModel("species", engine=engine).fit(frame).estimator_, made[engine])
 
 
 @pytest.mark.parametrize("settings", [{"engine": "ivm"}, {"engine": "ivm", "regress": True, "target": "size"}])
@@ -230,7 +243,7 @@ def test_the_informative_vector_machine_is_scored_on_held_out_rows(frame, settin
         ({"target": "species", "regress": True, "order": ["rose", "daisy"]}, "at most one of"),
         ({"target": "species", "engine": "magic"}, "an engine among"),
         ({"target": "species", "engine": "sparse", "weights": "size"}, "neither --weights nor --views"),
-        ({"target": "size", "regress": True, "engine": "ep"}, "--engine auto or ivm for regression"),
+        ({"target": "size", "regress": True, "engine": "ep"}, "--engine auto or nearest or ivm for regression"),
         ({"target": "species", "unlabelled": "?", "engine": "vb"}, "--engine auto for semi-supervised"),
         ({"target": "species", "weights": "size", "unlabelled": "?"}, "--weights is for"),
     ],

@@ -53,7 +53,9 @@ def fit(
     drop: Drop = None,
     keep: Keep = None,
     category: Category = None,
-    engine: Annotated[str, typer.Option(help="auto (by the number of rows), vb, ep, laplace, sparse or ivm.")] = "auto",
+    engine: Annotated[
+        str, typer.Option(help="auto (by the number of rows), vb, ep, laplace, nearest, sparse or ivm.")
+    ] = "auto",
     encoding: Encoding = None,
     json: AsJson = False,
 ) -> None:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..hyper import Objective, Search
 from ..inference import IVM
 from ..inference.active.active_set import ActiveSites
-from ..inference.active.ivm import DEFAULT_SIZE
+from ..inference.active.ivm import DEFAULT_SIZES
 from ..inference.active.online import Basis
 from ..inference.active.selection import Selector
 from ..inference.base import Engine, Info, Latent
@@ -21,18 +21,26 @@ from ..training.learning import learn
 from ..training.memory import check_active_memory
 from ..training.monitor import Monitor
 from ..training.trained import Trained
-from ._base import MANY_ROWS, Base, choose_search, generator
+from ._base import MANY_ROWS, NEIGHBOR_ROWS, Base, choose_search, generator
 from ._inputs import Inputs
 
 #: Searches that give one set of kernel parameters.
-ONE_THETA = ("auto", "evidence", "held_out", "alternating", "loo", "fixed")
+ONE_THETA = ("auto", "evidence", "held_out", "alternating", "loo", "neighbors", "fixed")
 
 
 def search_for_many_rows(
-    hyper: Any, n_rows: int, likelihood: Likelihood, owner: str, allowed: tuple[str, ...] = ONE_THETA
+    hyper: Any,
+    n_rows: int,
+    likelihood: Likelihood,
+    owner: str,
+    allowed: tuple[str, ...] = ONE_THETA,
+    by_neighbors: bool = False,
 ) -> Search:
-    """The parameter ``hyper`` of an estimator for many rows: "auto" is "held_out" for many of them."""
-    if isinstance(hyper, str) and hyper == "auto":
+    """The parameter ``hyper`` of an estimator for many rows: "auto" is "neighbors" for many of them, where that can be
+    done, or "held_out"."""
+    if isinstance(hyper, str) and hyper == "auto" and by_neighbors and n_rows >= NEIGHBOR_ROWS:
+        hyper = "neighbors"
+    elif isinstance(hyper, str) and hyper == "auto":
         # Every row is scored for every inclusion: too often for quadrature over several latent functions.
         quick = likelihood.n_latent(2) == 1 or "augment" in likelihood.supports
         hyper = "held_out" if n_rows >= MANY_ROWS and quick else "evidence"
@@ -158,7 +166,7 @@ class ActiveSetMixin(Base):
 
     @property
     def _budget(self) -> int:
-        return DEFAULT_SIZE if self.n_active is None else self.n_active
+        return DEFAULT_SIZES[0] if self.n_active is None else self.n_active
 
     def _first_basis(self, trained: Trained, n_features: int, n_latent: int, groups: int) -> Basis:
         """Nothing known yet, or what ``fit`` has left."""

@@ -37,11 +37,15 @@ SEARCHES: Mapping[str, type[Search]] = {
     "importance": hyper.Importance,
     "loo": hyper.LeaveOneOut,
     "metropolis": hyper.Metropolis,
+    "neighbors": hyper.NearestNeighbors,
     "nuts": hyper.NUTS,
 }
 #: From so many rows on, the estimators for many rows learn by held-out rows
 #: (docs/decisions/0035-held-out-rows-for-kernel-parameters.md).
 MANY_ROWS = 5000
+#: From so many rows on, classifiers with the default kernel learn it by nearest neighbours
+#: (docs/decisions/0060-default-kernels-of-many-rows.md).
+NEIGHBOR_ROWS = 1000
 
 
 def choose_engine(value: Any, named: Mapping[str, Any], owner: str, prior_type: Any) -> Engine:

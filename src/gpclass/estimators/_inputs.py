@@ -151,6 +151,11 @@ class Inputs:
         return Columns(None if self.names is None else list(self.names), categorical)
 
     @property
+    def numeric(self) -> bool:
+        """Whether all columns are numbers that are always there."""
+        return not (self.encoders or self.takes_missing)
+
+    @property
     def categories(self) -> dict[Any, np.ndarray]:
         """The categories of each column that has them."""
         return {name: known_categories(encoder) for name, encoder in self.encoders.items()}

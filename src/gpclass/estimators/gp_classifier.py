@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ..hyper import NearestNeighbors
 from ..inference import EP, VB, DensePrior, Gibbs, Laplace
 from ..inference.base import Engine, Latent
 from ..kernels.rows import features
@@ -18,7 +19,7 @@ from ..likelihoods import Likelihood, SoftLabels
 from ..likelihoods.weighted import copies_left_out
 from ..training.dense import train
 from ..training.trained import LabelWeights
-from ._base import GPEstimator, choose_engine, choose_search, generator
+from ._base import NEIGHBOR_ROWS, GPEstimator, choose_engine, choose_search, generator
 from ._classifying import GPClassifierMixin, best_engine
 from ._inputs import Inputs
 from ._labels import Labels, check_labels, class_factors, is_soft, soft_labels
@@ -42,11 +43,13 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         likelihood has parameters to learn, label noise among them. "vb" is the variational Bayes of GR06, "ep" joint
         expectation propagation, "laplace" Laplace's method, "gibbs" sampling: slow, and the truth at the learned
         kernel parameters.
-    hyper : str or an object of ``gpclass.hyper``, default="evidence"
-        "evidence" and "loo" learn kernel parameters by maximum evidence and by leave-one-out predictions, "fixed"
-        leaves them alone. Others sample them and average predictions: "importance" (importance sampling, the
-        quickest), "nuts" (the no-U-turn sampler, needs ``pip install gpclass[mcmc]``), "hmc" (hybrid Monte Carlo as in
-        WB98), and "metropolis" (together with the latent functions; needs ``inference="gibbs"``).
+    hyper : str or an object of ``gpclass.hyper``, default="auto"
+        "evidence" and "loo" learn kernel parameters by maximum evidence and by leave-one-out predictions, "neighbors"
+        learns a length-scale for each input by predictions from nearest rows, "fixed" leaves all alone. "auto" is
+        "neighbors" from 1000 rows on with the default kernel of numbers, else "evidence". Others sample parameters and
+        average predictions: "importance" (importance sampling, the quickest), "nuts" (the no-U-turn sampler, needs
+        ``pip install gpclass[mcmc]``), "hmc" (hybrid Monte Carlo as in WB98), and "metropolis" (together with the
+        latent functions; needs ``inference="gibbs"``).
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means, one for all latent variances, and the share of labels that
         no model foretells, from leave-one-out predictions of the training labels; "gibbs" goes without.
@@ -104,7 +107,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         *,
         likelihood: Any = None,
         inference: Any = "auto",
-        hyper: Any = "evidence",
+        hyper: Any = "auto",
         calibration: str | None = "loo",
         class_weight: Any = None,
         n_restarts_optimizer: int = 0,
@@ -141,7 +144,8 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         """
         with self._monitor() as monitor:
             calibrates, rng = self._calibrates, generator(self.random_state)
-            search = choose_search(self.hyper)
+            auto = isinstance(self.hyper, str) and self.hyper == "auto"
+            search = choose_search("evidence" if auto else self.hyper)
             y = check_labels(y)
             soft = is_soft(y)
             if soft:
@@ -154,6 +158,8 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
                 labels = Labels.of(y)
                 codes = labels.encode(y)
                 proba = np.eye(len(labels))[codes]
+            if auto and len(codes) >= NEIGHBOR_ROWS and inputs.numeric and self.kernel is None:
+                search = NearestNeighbors(n_active=1000)
             inputs, raw = inputs.with_grams(raw, self.kernel, grams, rows)
             likelihood = self._resolve_likelihood(len(labels))
             weighted = self._row_weights(raw, proba, labels.classes, sample_weight)

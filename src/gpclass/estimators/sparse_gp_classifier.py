@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..inference import IVM, InducingPrior, SparseEP, SparseVB
-from ..inference.active.ivm import DEFAULT_SIZE
+from ..inference.active.ivm import default_size
 from ..inference.inducing.features import BlockedRows, Features
 from ..inference.settings import check_setting
 from ..kernels import Kernel, PerClass
@@ -41,7 +41,8 @@ class SparseGPClassifier(GPClassifierMixin, GPEstimator):
     ----------
     kernel, likelihood : as for ``GPClassifier``; one kernel for all classes
     n_inducing : int or None, default=None
-        Number S of inducing rows; None is 500, or all rows where there are fewer.
+        Number S of inducing rows; None is a tenth of the rows, at least 500 and at most 1000, or all where there are
+        fewer.
     inducing : "ivm", "kmeans++", "random", or rows (S, n_features), default="ivm"
         Where they are: the rows that the informative vector machine keeps, rows far from each other, rows at random, or
         any given ones.
@@ -53,7 +54,9 @@ class SparseGPClassifier(GPClassifierMixin, GPEstimator):
     hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" learns kernel parameters from at most 350 rows; ``Evidence(max_rows=None)`` from all (at most 20000),
         through the inducing rows. "held_out" puts right what "evidence" says of scale by the predictions of rows set
-        aside. "loo" and "fixed" as for ``GPClassifier``. "auto" is "held_out" from 5000 rows on, else "evidence".
+        aside. "neighbors" learns a length-scale for each input from nearest rows, then puts right the scale. "loo" and
+        "fixed" as for ``GPClassifier``. "auto" is "neighbors" from 1000 rows on with the default kernel of numbers,
+        "held_out" from 5000 rows on with others, else "evidence".
     calibration : "loo" or None, default="loo"
         After fitting, learn two factors and the share of lapses, as ``GPClassifier`` does, from predictions of
         each row's label without it.
@@ -133,8 +136,11 @@ n_features_in_
             likelihood = self._resolve_likelihood(len(labels))
             n_latent = likelihood.n_latent(len(labels))
             engine.check(likelihood, n_latent)
-            allowed = ("auto", "evidence", "held_out", "loo", "fixed")
-            search = search_for_many_rows(self.hyper, source.n_rows, likelihood, "SparseGPClassifier", allowed)
+            allowed = ("auto", "evidence", "held_out", "loo", "neighbors", "fixed")
+            by_neighbors = inputs.numeric and self.kernel is None
+            search = search_for_many_rows(
+                self.hyper, source.n_rows, likelihood, "SparseGPClassifier", allowed, by_neighbors
+            )
             few = np.arange(source.n_rows)
             if source.n_rows > SAMPLE_ROWS:
                 few = np.sort(rng.choice(source.n_rows, SAMPLE_ROWS, replace=False))
@@ -199,7 +205,7 @@ n_features_in_
         """How many inducing points there are to be."""
         given = self.n_inducing
         if given is None:
-            return min(DEFAULT_SIZE, n_rows)
+            return default_size(n_rows)
         if not (isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given >= 1):
             raise ValueError(f"n_inducing must be a whole number >= 1, or None, got {given!r}")
         if given > n_rows:

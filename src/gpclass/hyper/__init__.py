@@ -7,6 +7,7 @@ from .hmc import HMC
 from .importance import Importance
 from .leave_one_out import LeaveOneOut
 from .metropolis import Metropolis
+from .nearest_neighbors import NearestNeighbors, NeighborScales
 from .nuts import NUTS
 from .objective import Objective
 from .results import HyperResult, Samples
@@ -23,6 +24,8 @@ __all__ = [
     "Importance",
     "LeaveOneOut",
     "Metropolis",
+    "NearestNeighbors",
+    "NeighborScales",
     "Objective",
     "Samples",
     "Search",

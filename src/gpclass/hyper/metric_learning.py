@@ -139,7 +139,8 @@ class NeighborProblem:
 
 @dataclass(frozen=True)
 class NeighborSettings:
-    """How to train; ``default_kernel`` gets length-scales by the distances of neighbours to start from."""
+    """How to train; ``default_kernel`` gets length-scales by the distances of neighbours to start from, and its columns
+    are mixed where ``mixes`` allows it and it pays."""
 
     n_neighbors: int = 100
     index: str = "auto"
@@ -148,6 +149,7 @@ class NeighborSettings:
     stacks: bool = True
     calibrates: bool = True
     default_kernel: bool = True
+    mixes: bool = True
 
 
 class LearnedMetric(NamedTuple):
@@ -178,7 +180,7 @@ def learn_metric(
     with monitor.task("learning steps", settings.max_iter) as steps:
         rounds = _Rounds(problem, held_back, settings, rng, steps)
         rounds.follow(_ROUND, _STEP, needed=0.0)
-        mixes = settings.default_kernel and 1 < problem.X.shape[1] <= _MIXED_COLUMNS
+        mixes = settings.default_kernel and settings.mixes and 1 < problem.X.shape[1] <= _MIXED_COLUMNS
         if mixes and len(held_back.y) >= _MIXING_ROWS and not rounds.ended:
             rounds.mix()
             rounds.follow(_MIXING_ROUND, _MIXING_STEP, needed=_GAIN)

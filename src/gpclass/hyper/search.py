@@ -33,6 +33,8 @@ class Search(ABC):
     adjusts: ClassVar[bool] = False
     #: whether the default kernel may get one length-scale for each input
     tries_relevances: ClassVar[bool] = False
+    #: whether the default kernel gets one length-scale for each input
+    needs_relevances: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(

@@ -56,11 +56,14 @@ def compare_on_table(
 
 def candidates(n_rows: int) -> dict[str, Pipeline]:
     """Classifiers of gpclass for this number of rows, and others."""
-    from .. import GPClassifier, IVMClassifier, SparseGPClassifier
+    from .. import GPClassifier, NearestNeighborGPClassifier, SparseGPClassifier
 
     ours: dict[str, Any] = {"gpclass": GPClassifier(), "gpclass, EP": GPClassifier(inference="ep")}
     if n_rows > EXACT_ROWS:
-        ours = {"gpclass, sparse": SparseGPClassifier(random_state=0), "gpclass, IVM": IVMClassifier(random_state=0)}
+        ours = {
+            "gpclass, nearest": NearestNeighborGPClassifier(random_state=0),
+            "gpclass, sparse": SparseGPClassifier(random_state=0),
+        }
     others = {
         "logistic regression": LogisticRegression(max_iter=5000),
         "random forest": RandomForestClassifier(300, random_state=0, n_jobs=-1),

@@ -61,6 +61,8 @@ def first_lines(caught: list[warnings.WarningMessage]) -> list[str]:
 
 def leave_one_out(model: Any, y: np.ndarray) -> Predictions | None:
     """The leave-one-out predictions of a fitted model, where it has unbiased ones."""
+    if hasattr(model, "components_"):  # a metric that was fitted to these very predictions flatters them
+        return None
     if getattr(model, "loo_mean_", None) is not None:
         return Predictions("leave-one-out", np.arange(len(y)), {"y": y, "mean": model.loo_mean_, "sd": model.loo_std_})
     # The informative vector machine does not select easy rows, so its leave-one-out predictions are optimistic.
@@ -73,7 +75,14 @@ def leave_one_out(model: Any, y: np.ndarray) -> Predictions | None:
 
 
 def held_out(
-    estimator: Any, imputer: TableImputer, raw: Any, y: np.ndarray, classes: Any, seed: int, callback: Any
+    estimator: Any,
+    imputer: TableImputer,
+    raw: Any,
+    y: np.ndarray,
+    classes: Any,
+    seed: int,
+    callback: Any,
+    weights: np.ndarray | None = None,
 ) -> Predictions:
     """Predictions of held-out rows by a second model; ``classes`` is None for regression."""
     size = min(int(np.ceil(_TEST_SIZE * len(y))), _MAX_TEST_ROWS)
@@ -82,7 +91,8 @@ def held_out(
         stratify = y
     train, test = train_test_split(np.arange(len(y)), test_size=size, random_state=seed, stratify=stratify)
     imputer = clone(imputer).fit(raw.iloc[train])
-    model, _ = fit_clone(estimator, imputer.transform(raw.iloc[train]), y[train], callback=callback)
+    weights = None if weights is None else weights[train]
+    model, _ = fit_clone(estimator, imputer.transform(raw.iloc[train]), y[train], weights, callback)
     known = {"y": y[test]} if classes is None else {"labels": label_positions(y[test], classes)}
     return Predictions("held-out", test, known | predicted(model, imputer.transform(raw.iloc[test]), classes))
 

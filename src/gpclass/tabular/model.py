@@ -22,12 +22,12 @@ from .evaluation import Predictions, evenly_spaced, fit_clone, unknown_categorie
 from .imputation import TableImputer
 from .tables import Table, TableError, from_frame, label_text, listed
 
-ENGINES = ("auto", "vb", "ep", "laplace", "sparse", "ivm")
-#: Largest number of rows for which the default engine is not sparse.
-EXACT_ROWS = 2000
+ENGINES = ("auto", "vb", "ep", "laplace", "nearest", "sparse", "ivm")
+#: With more rows than this, rows are predicted from their nearest ones (benchmarks/bench_crossing.py).
+EXACT_ROWS = 1000
 #: Fewer rows than this get a note.
 FEW_ROWS = 30
-#: Weights and views have no sparse engine; more rows than this are refused.
+#: Views need an exact model; more rows than this are refused.
 MAX_EXACT_ROWS = 6000
 #: Scored rows, and rows for figures and explanations, that a model keeps at most.
 KEPT_SCORES, KEPT_ROWS = 5000, 500
@@ -52,7 +52,7 @@ class TableModel(BaseEstimator):
     weights : column of sample weights
     views : names of sources and the columns (or patterns, such as "fou_*") of each; their weights are learned
     drop, keep, category : columns to leave out, to use although they look like ids, and whose numbers are categories
-    engine : one of "auto", "vb", "ep", "laplace", "sparse" and "ivm"
+    engine : one of "auto", "vb", "ep", "laplace", "nearest", "sparse" and "ivm"
     random_state : int
 
     Attributes
@@ -159,9 +159,15 @@ class TableModel(BaseEstimator):
             raise TableError(f"--weights is for unordered classes with all labels known; got {task}")
         if self.views and task == "semi-supervised":
             raise TableError("--views is for tables in which all labels are known; got --unlabelled")
+        if engine == "nearest" and self.views:
+            raise TableError("--engine nearest does not support --views; use --engine auto")
         if engine in ("sparse", "ivm") and (self.weights is not None or self.views):
             raise TableError(f"--engine {engine} supports neither --weights nor --views; use --engine auto")
-        allowed = {"semi-supervised": ("auto",), "ordinal": ("auto", "ep", "ivm"), "regression": ("auto", "ivm")}
+        allowed = {
+            "semi-supervised": ("auto",),
+            "ordinal": ("auto", "ep", "ivm"),
+            "regression": ("auto", "nearest", "ivm"),
+        }
         if engine not in allowed.get(task, ENGINES):
             raise TableError(f"expected --engine {' or '.join(allowed[task])} for {task}, got {engine!r}")
 
@@ -197,7 +203,7 @@ class TableModel(BaseEstimator):
         if self.task_ == "semi-supervised":
             return self._choose_rows(estimator, X, y, callback)
         return evaluation.leave_one_out(self.estimator_, y) or evaluation.held_out(
-            estimator, self.imputer_, raw, y, self._classes(), self.random_state, callback
+            estimator, self.imputer_, raw, y, self._classes(), self.random_state, callback, weights
         )
 
     def _choose_rows(self, estimator: Any, X: Any, y: np.ndarray, callback: Any) -> Predictions:
@@ -228,22 +234,25 @@ class TableModel(BaseEstimator):
 
         seed, engine = self.random_state, self.engine
         kernel = None if self.imputer_.views is None else view_kernel(self.imputer_.views, self.schema_)
-        exact_only = self.weights is not None or kernel is not None
-        if exact_only and n_rows > MAX_EXACT_ROWS:
-            raise TableError(f"expected at most {MAX_EXACT_ROWS} rows with --weights or --views, got {n_rows}")
-        sparse = n_rows > EXACT_ROWS and not exact_only and engine == "auto"
+        if kernel is not None and n_rows > MAX_EXACT_ROWS:
+            raise TableError(f"expected at most {MAX_EXACT_ROWS} rows with --views, got {n_rows}")
+        many = n_rows > EXACT_ROWS and kernel is None and engine == "auto"
         if self.task_ == "semi-supervised":
             return gp.NullCategoryClassifier(unlabelled=None, random_state=seed)
         if self.task_ == "regression":
-            regressor = gp.IVMRegressor if engine == "ivm" or sparse else gp.GPRegressor
+            if many or engine == "nearest":
+                return gp.NearestNeighborGPRegressor(random_state=seed)
+            regressor = gp.IVMRegressor if engine == "ivm" else gp.GPRegressor
             return regressor(kernel, random_state=seed)
         if self.task_ == "ordinal":
-            inference = engine if engine != "auto" else "ivm" if sparse else "ep"
+            inference = engine if engine != "auto" else "ivm" if many and self.weights is None else "ep"
             return gp.GPOrdinalClassifier(kernel, order=list(self.order or ()), inference=inference, random_state=seed)
         if engine == "ivm":
             return gp.IVMClassifier(random_state=seed)
-        if engine == "sparse" or sparse:
+        if engine == "sparse":
             return gp.SparseGPClassifier(random_state=seed)
+        if many or engine == "nearest":
+            return gp.NearestNeighborGPClassifier(random_state=seed)
         return gp.GPClassifier(kernel, inference=engine, random_state=seed)
 
     # ---- what is kept of the training rows ---------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def _try_relevances(
     n_features = objective.problem.X.shape[1]
     score = objective.thinned(few).loo_score(found.theta)[0]
     at_optimum = objective.problem.started_at(found.theta)
-    ard = replace(objective, problem=replace(at_optimum, kernel=_with_relevances(at_optimum.kernel, n_features)))
+    ard = replace(objective, problem=replace(at_optimum, kernel=with_relevances(at_optimum.kernel, n_features)))
     tight, margin = _with_similar_scales(search.prior, ard.problem), _GAIN_PER_INPUT * n_features
     stages = [(tight, _CLEAR_GAIN), (search.prior, margin)]
     if tight == search.prior:
@@ -88,9 +88,9 @@ def _try_relevances(
     return objective, replace(found, stopped=stopped), similar
 
 
-def _with_relevances(kernel: Kernel, n_features: int) -> Kernel:
+def with_relevances(kernel: Kernel, n_features: int) -> Kernel:
     """The default kernel, or a part of it, with a length-scale for each of so many inputs."""
     if isinstance(kernel, Stationary):
         return replace(kernel, length_scale=np.full(n_features, kernel.length_scale))
     own = len(np.arange(n_features)[kernel.columns]) if isinstance(kernel, View) else n_features
-    return kernel._with_children([_with_relevances(child, own) for child in kernel.children])
+    return kernel._with_children([with_relevances(child, own) for child in kernel.children])

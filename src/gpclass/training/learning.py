@@ -12,7 +12,7 @@ from ..hyper.search import Effort
 from ..inference.base import Engine, Info
 from ..inference.problem import Problem
 from ..kernels import PerClass
-from .default_kernel import learn_default
+from .default_kernel import learn_default, with_relevances
 from .monitor import Monitor
 from .trained import Settings, WeightedFit
 
@@ -58,6 +58,8 @@ def _learn_from(
     messages: tuple[Warning, ...] = ()
     if search.learns:
         problem = objective.problem
+        if settings.default_kernel and search.needs_relevances:
+            problem = replace(problem, kernel=with_relevances(problem.kernel, problem.X.shape[1]))
         objective = replace(
             objective, problem=replace(problem, kernel=problem.kernel.with_data_driven_start(problem.X))
         )

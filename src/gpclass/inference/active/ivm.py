@@ -18,8 +18,8 @@ from ..settings import check_counts, check_settings
 from .active_set import ActiveSet, ActiveSites
 from .selection import Selector
 
-#: Rows kept where nobody says how many.
-DEFAULT_SIZE = 500
+#: Rows kept where nobody says how many: a tenth of all, within these limits.
+DEFAULT_SIZES = (500, 1000)
 #: Numbers in C matrices of S x S that a moment may take, three times over.
 _ALL_AT_ONCE = 2e7
 
@@ -30,6 +30,12 @@ class Selected(NamedTuple):
     active: ActiveSet
     interrupted: bool
     stopped: bool = False
+
+
+def default_size(n_rows: int) -> int:
+    """How many of so many rows are kept, or are inducing points, where nobody says how many."""
+    least, most = DEFAULT_SIZES
+    return min(n_rows, max(least, min(n_rows // 10, most)))
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,7 @@ class IVM(Engine):
 
     def size(self, n_rows: int) -> int:
         """How many of so many rows are kept."""
-        return min(DEFAULT_SIZE if self.n_active is None else self.n_active, n_rows)
+        return min(default_size(n_rows) if self.n_active is None else self.n_active, n_rows)
 
     def selector(self, kernel: Kernel, likelihood: Likelihood, n_latent: int) -> Selector:
         """The selector for such a model; refuses a model that has none."""
