@@ -39,9 +39,9 @@ from gpclass.hyper import (
     LeaveOneOut,
     Metropolis,
     NearestNeighbors,
-    NeighborScales,
     Search,
 )
+from gpclass.hyper.nearest_neighbors import NeighborScales
 from gpclass.inference import Gibbs
 from gpclass.kernels import RBF
 
@@ -153,7 +153,6 @@ SEARCHES: dict[type[Search], Any] = {
     NearestNeighbors: SparseGPClassifier(
         n_inducing=10, hyper=NearestNeighbors(first=NeighborScales(max_iter=2), n_active=10, max_evaluations=3)
     ),
-    NeighborScales: GPClassifier(RBF(np.ones(4)), hyper=NeighborScales(max_iter=2)),
     NUTS: GPClassifier(RBF(1.0), hyper=NUTS(n_draws=4, n_tune=20, n_chains=1, n_models=2)),
 }
 

@@ -20,7 +20,7 @@ METROPOLIS = (
     "other engines there is hyper='nuts'"
 )
 ONE_THETA = "{} learns one set of kernel parameters: expected hyper={} or 'fixed', got {}, which samples them; use {}"
-MANY = "'auto', 'evidence', 'held_out', 'loo'"
+MANY = "'auto', 'evidence', 'held_out', 'loo', 'neighbors'"
 CASES = [
     (
         GPClassifier(inference=SparseEP()),
@@ -72,7 +72,7 @@ CASES = [
         IVMClassifier(hyper="hmc"),
         ONE_THETA.format(
             "IVMClassifier",
-            "'auto', 'evidence', 'held_out', 'alternating', 'loo'",
+            "'auto', 'evidence', 'held_out', 'alternating', 'loo', 'neighbors'",
             "'hmc'",
             "GPClassifier(hyper='hmc')",
         ),

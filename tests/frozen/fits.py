@@ -34,7 +34,19 @@ from gpclass import (
     VirtualVectorClassifier,
 )
 from gpclass.datasets import make_crescents, make_rings
-from gpclass.hyper import HMC, NUTS, Alternating, Evidence, HeldOut, Importance, LeaveOneOut, Metropolis, priors
+from gpclass.hyper import (
+    HMC,
+    NUTS,
+    Alternating,
+    Evidence,
+    HeldOut,
+    Importance,
+    LeaveOneOut,
+    Metropolis,
+    NearestNeighbors,
+    priors,
+)
+from gpclass.hyper.nearest_neighbors import NeighborScales
 from gpclass.inference import EP, IVM, VB, Gibbs, Laplace, SparseEP, SparseVB
 from gpclass.kernels import (
     MLP,
@@ -785,6 +797,14 @@ fit("neighbors", NearestNeighborGPClassifier(Matern(2.0, nu=1.5), n_neighbors=15
 fit("neighbors_rough", NearestNeighborGPClassifier(Matern(np.arange(1.0, 5.0), nu=0.5), n_neighbors=9, **near), cancer)
 fit("neighbors_sum", NearestNeighborGPClassifier(RBF(1.5) + 0.1 * Linear(), n_neighbors=9, **near), cancer)
 fit("neighbors_regressor", NearestNeighborGPRegressor(RBF(1.0), n_neighbors=12, **near), waves)
+by_neighbors = NearestNeighbors(first=NeighborScales(max_iter=20), n_active=30, n_held_out=20, max_evaluations=6)
+fit("neighbors_search", GPClassifier(hyper=by_neighbors, random_state=0), cancer, searched=True)
+fit(
+    "neighbors_learned",
+    NearestNeighborGPClassifier(max_iter=20, n_neighbors=15, global_model=False, random_state=0),
+    iris,
+    searched=True,
+)
 
 
 # ---- Multi-task ----------------------------------------------------------------------------------------------------

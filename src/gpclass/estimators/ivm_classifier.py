@@ -14,11 +14,11 @@ from ..inference.active.ivm import IVM
 from ..inference.base import Latent
 from ..inference.calibration import Calibration, LooPrediction, calibrate
 from ..inference.problem import Problem, held_out_rows
-from ..training.active import or_random_rows, train_active
+from ..training.active import train_active
 from ..training.monitor import Monitor
 from ..training.trained import LabelWeights, Trained
 from ._active import ActiveSetMixin, ivm_of, search_for_many_rows
-from ._base import MANY_ROWS, NEIGHBOR_ROWS, GPEstimator, generator
+from ._base import MANY_ROWS, GPEstimator, generator
 from ._classifying import GPClassifierMixin, best_engine
 from ._inputs import Inputs
 from ._labels import Labels, check_labels
@@ -42,9 +42,8 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
         Number of rows to keep; None is 500, or all where there are fewer. Raise it as far as time allows.
     criterion : "auto", "entropy", "gain", "probability" or "random", default="auto"
         What makes a row informative: how far it lowers the entropy of the posterior (LPJ05), how far it moves it (in
-        nats), or how improbable its label is without it (GR06); or rows at random. "auto" is "entropy" for two classes
-        and "probability" for more; from 1000 rows on it is "random" where random rows predict the others better, as
-        they do where classes overlap and informative rows are exceptions.
+        nats), or how improbable its label is without it (GR06); or rows at random, which may be better where classes
+        overlap and informative rows are exceptions. "auto" is "entropy" for two classes and "probability" for more.
     update : "auto", "adf" or "vb", default="auto"
         How labels enter: "adf" matches moments, with covariances of its own for every class; "vb" takes GR06's
         pseudo-observation with unit noise, for which all classes share them. "auto" is "adf" for two classes and "vb"
@@ -81,7 +80,6 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
     Attributes
     ----------
     active_ : (S,) rows kept, in the order of their inclusion
-    criterion_ : the criterion they were selected by
     sites_ : their pseudo-observations: ``rows``, ``precision`` and ``mean``
     log_evidence_ : float, log evidence of the active rows' labels
     classes_, kernel_, likelihood_, calibration_, loo_proba_, relevance_, hyper_, info_, n_iter_, n_features_in_
@@ -158,19 +156,20 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
             problem = self._problem(inputs, raw, codes, likelihood, likelihood.n_latent(len(labels)))
             held_out = self._held_out(codes, ivm, calibrates)
             used = held_out if np.any(held_out) else np.ones(len(codes), bool)
-            weights = LabelWeights.of(codes, len(labels), used.astype(float))
-            ties = self.random_state is not None
             trained = train_active(
-                problem, settings, rng, monitor, weights, held_out=held_out, known=known, random_ties=ties
+                problem,
+                settings,
+                rng,
+                monitor,
+                LabelWeights.of(codes, len(labels), used.astype(float)),
+                held_out=held_out,
+                known=known,
+                random_ties=self.random_state is not None,
             )
-            takes_random = False
-            if self.criterion == "auto" and ivm.size(len(codes)) < len(codes) >= NEIGHBOR_ROWS and known is None:
-                trained, takes_random = or_random_rows(trained, problem, settings, rng, monitor, weights, held_out)
         assert trained.loo is not None
         few = np.flatnonzero(used)[-_RECENT:]
         recent = codes[few], Latent(*(moment[few] for moment in trained.loo))
-        chosen = "random" if takes_random else ivm.selector(trained.kernel, likelihood, problem.n_latent).criterion
-        self._store_active(inputs, trained, labels, recent, len(y), fingerprint, criterion_=chosen)
+        self._store_active(inputs, trained, labels, recent, len(y), fingerprint)
         return self
 
     def _store_active(

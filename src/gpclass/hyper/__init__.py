@@ -7,7 +7,7 @@ from .hmc import HMC
 from .importance import Importance
 from .leave_one_out import LeaveOneOut
 from .metropolis import Metropolis
-from .nearest_neighbors import NearestNeighbors, NeighborScales
+from .nearest_neighbors import NearestNeighbors
 from .nuts import NUTS
 from .objective import Objective
 from .results import HyperResult, Samples
@@ -25,7 +25,6 @@ __all__ = [
     "LeaveOneOut",
     "Metropolis",
     "NearestNeighbors",
-    "NeighborScales",
     "Objective",
     "Samples",
     "Search",

@@ -30,8 +30,8 @@ from ..training.monitor import SILENT, Monitor
 LEARNING_NEIGHBORS = 40
 #: Rows whose candidates are known at a time, and rows held back at most.
 POOL, HELD_BACK = 5000, 5000
-#: Steps of a round, and those of them at which neighbours are searched for anew.
-_ROUND, _SEARCHES = 100, (0, 10, 25, 50)
+#: Steps of a round at which neighbours are searched for anew: these, and every hundredth.
+_SEARCHES = (10, 25, 50)
 #: First step of Adam in theta: of the first round and, half of it, of the others.
 _STEP = 0.1
 #: Logarithms of length-scales differ with this standard deviation a priori.
@@ -179,7 +179,7 @@ def learn_metric(
         problem = replace(problem, kernel=_start(problem, settings, rng))
     with monitor.task("learning steps", settings.max_iter) as steps:
         rounds = _Rounds(problem, held_back, settings, rng, steps)
-        rounds.follow(_ROUND, _STEP, needed=0.0)
+        rounds.follow(round_length(len(problem.X)), _STEP, needed=0.0)
         mixes = settings.default_kernel and settings.mixes and 1 < problem.X.shape[1] <= _MIXED_COLUMNS
         if mixes and len(held_back.y) >= _MIXING_ROWS and not rounds.ended:
             rounds.mix()
@@ -238,7 +238,7 @@ class _Rounds:
             if gain > needed * error:
                 self.best, self.scores = found, scores
             self.trace.append(float(scores.mean()))
-            n_steps, needed = 2 * n_steps, 0.0
+            n_steps, needed = round_length(len(found.X)), 0.0
 
     def _round(self, n_steps: int, length: float) -> NeighborProblem:
         """The problem after so many steps, the last of them small; after fewer where learning is interrupted."""
@@ -248,7 +248,7 @@ class _Rounds:
             for done in range(n_steps):
                 if self.ended:
                     break
-                if done in _SEARCHES:
+                if done in _SEARCHES or done % 100 == 0:
                     pool = _BatchPool(problem.at(theta), self.m, self.settings.index, self.rng)
                 present = problem.at(theta)
                 _, gradient = present.value_and_gradient(*pool.draw(present, self.rng))
@@ -310,6 +310,11 @@ class _Adam:
         self.square = 0.99 * self.square + 0.01 * gradient**2
         mean, square = self.mean / (1.0 - 0.9**self.n), self.square / (1.0 - 0.99**self.n)
         return np.clip(theta + length * mean / (np.sqrt(square) + 1e-10), *bounds.T)
+
+
+def round_length(n: int) -> int:
+    """Steps of a round: the more rows there are, the finer is what can be learned from them."""
+    return max(100, min(n // 50, 400))
 
 
 def batch_size(n: int) -> int:

@@ -110,7 +110,7 @@ class NearestNeighbors(HeldOut):
     """
 
     first: Any = field(default_factory=NeighborScales)
-    max_evaluations: int = 16
+    max_evaluations: int = 40
     tol: float = 0.3
 
     def check(self, objective: Objective) -> None:

@@ -149,6 +149,7 @@ def pull(
     """
     m, d, n_rows = neighbors.shape[1], X.shape[1], len(weights)
     rows, r, scratch, kept = np.empty((m, d)), np.empty(m), np.empty((m, d)), len(by_rows) > 0
+    M = np.empty((m, m))
     for i in range(start, stop):
         _gather(X, neighbors[i], Q[i], inverse_scale, rows)
         w, k, G = weights[i], own[i + n_rows], by_rows[i] if kept else scratch
@@ -156,18 +157,17 @@ def pull(
             r[a] = _dot(targets[neighbors[i, a]], p[i], len(p[i])) - q[i] * k[a]
         _solve(chol[i], r)
         by_noise[i] = 0.0
+        # dk / dz_a = 2 g' z_a and dK_ab / dz_a = 2 g' (z_a - z_b), so the slopes in z are a matrix times z
         for a in range(m):
             by_noise[i] -= r[a] * w[a] * noise[neighbors[i, a]]
-            # dk / dz_a = 2 g' z_a and dK_ab / dz_a = 2 g' (z_a - z_b)
-            z, g, weight = rows[a], G[a], (r[a] - q[i] * w[a]) * own[i, a]
-            for j in range(d):
-                g[j] = -weight * z[j]
+            M[a, a] = (q[i] * w[a] - r[a]) * own[i, a]
             for b in range(a):
-                other, g_other, weight = rows[b], G[b], (r[a] * w[b] + r[b] * w[a]) * slopes[i, a, b]
-                for j in range(d):
-                    move = weight * (z[j] - other[j])
-                    g[j] += move
-                    g_other[j] -= move
+                pair = (r[a] * w[b] + r[b] * w[a]) * slopes[i, a, b]
+                M[a, b] = -pair
+                M[b, a] = -pair
+                M[a, a] += pair
+                M[b, b] += pair
+        np.dot(M, rows, G)
         # dz_j / dlog l_j = -z_j
         by_scale[i] = 0.0
         for a in range(m):

@@ -73,33 +73,6 @@ def train_active(
     return _finished(Trained, learned, settings, [found], labels, likelihood, found.posterior, found.loo, **more)
 
 
-def or_random_rows(
-    trained: Trained,
-    problem: Problem,
-    settings: Settings,
-    rng: np.random.Generator,
-    monitor: Monitor = SILENT,
-    labels: LabelWeights | None = None,
-    held_out: np.ndarray | None = None,
-) -> tuple[Trained, bool]:
-    """The model, or one with as many random active rows where that predicts the rows active in neither better; and
-    whether it is that one.
-
-    Rows with the least probable labels are informative where classes are separated. Where they overlap they are the
-    exceptions, and a model of exceptions is worse than one of random rows.
-    """
-    ivm = _ivm(settings)
-    random = replace(settings, engine=replace(ivm, criterion="random"))
-    known = replace(trained, sites=None)
-    other = train_active(problem, random, rng, monitor, labels, held_out=held_out, known=known)
-    ours, theirs = trained.loo_proba, other.loo_proba
-    if ours is None or theirs is None or trained.sites is None or other.sites is None:
-        return trained, False
-    rest = np.setdiff1d(np.arange(problem.n_rows), np.concatenate([trained.sites.rows, other.sites.rows]))
-    gain = np.nanmean(np.log(theirs[rest, problem.y[rest]]) - np.log(ours[rest, problem.y[rest]]))
-    return (other, True) if gain > 0.0 else (trained, False)
-
-
 @dataclass(frozen=True)
 class TrainedTasks(Trained):
     """Tasks that share theta; ``posterior`` is a tuple with one for each. ``active`` are rows of the problem in the

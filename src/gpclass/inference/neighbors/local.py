@@ -137,7 +137,8 @@ class LocalRegression:
             by_rows = np.empty((0 if self.mixing is None else b, m, d))
             p, q = np.ascontiguousarray(p), np.ascontiguousarray(q)
             kept_parts = (noise, targets, weights, chol, slopes, own)
-            over_rows(pull, b, cost, *common, *kept_parts, p, q, by_scale, by_noise, by_rows)
+            with linalg.one_thread:  # every row of the loop has a small matrix product
+                over_rows(pull, b, cost, *common, *kept_parts, p, q, by_scale, by_noise, by_rows)
             by_column, by_mixing = by_scale.sum(axis=0), None
             if self.mixing is not None:
                 by_mixed = by_rows.reshape(b * m, d)
