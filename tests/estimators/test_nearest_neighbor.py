@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, make_moons
 
 import gpclass
 from gpclass import NearestNeighborGPClassifier, NearestNeighborGPRegressor
-from gpclass.evaluation.uncertainty import similarity
+from gpclass.evaluation.uncertainty import entropy_split, similarity
 from gpclass.inference.neighbors.local import LocalRegression
 from gpclass.kernels import RBF, Matern
 
@@ -48,6 +48,12 @@ def test_far_rows_get_class_shares(moons, model):
     assert np.all(np.abs(far - 0.5) < 0.3)
     assert similarity(model, [[1e6, -1e6]])[0] == pytest.approx(0.0, abs=1e-12)
     assert similarity(model, moons[0][:3]) == pytest.approx(1.0)
+
+
+def test_uncertainty_of_far_rows_is_epistemic(moons, model):
+    split = entropy_split(model, np.vstack([moons[2][:50], [[50.0, 50.0]]]))
+    np.testing.assert_allclose(split.epistemic + split.aleatoric, split.total)
+    assert split.epistemic[-1] > 0.3 > split.epistemic[:50].max()
 
 
 def test_a_model_that_mixes_columns(tmp_path):

@@ -133,6 +133,22 @@ def test_an_interrupt_keeps_the_steps_so_far(monkeypatch):
     assert learned.value > learned.trace[0] + 0.05
 
 
+def test_an_interrupt_between_rounds_keeps_the_best_round(monkeypatch):
+    calls, score = [], metric_learning._Rounds._scores
+
+    def interrupted(self, problem):
+        calls.append(None)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return score(self, problem)
+
+    monkeypatch.setattr(metric_learning._Rounds, "_scores", interrupted)
+    learned = learn_metric(*halves(a_problem(400)), NeighborSettings(), np.random.default_rng(0))
+    assert learned.interrupted
+    assert learned.value == max(learned.trace)
+    assert len(learned.trace) == 2
+
+
 def test_a_request_to_stop_keeps_the_steps_so_far():
     class Stops(Monitor):
         n = 0

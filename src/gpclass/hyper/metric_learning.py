@@ -232,7 +232,11 @@ class _Rounds:
         gains = True
         while gains and not self.ended:
             found = self._round(n_steps, length)
-            scores = self._scores(found)
+            try:
+                scores = self._scores(found)
+            except KeyboardInterrupt:
+                self.interrupted = True
+                return
             gain, error = _gain(scores - self.scores, self._counts(found))
             gains = gain > _GAIN * error
             if gain > needed * error:
