@@ -71,7 +71,7 @@ def test_mixing_is_a_matrix_in_front_of_the_rows():
 
 
 def test_learning_finds_the_columns_that_matter():
-    learned = learn_metric(*halves(a_problem(800, 5)), NeighborSettings(), np.random.default_rng(0))
+    learned = learn_metric(*halves(a_problem(800, 5)), NeighborSettings(n_neighbors=20), np.random.default_rng(0))
     scales = learned.problem.kernel.params["length_scale"]
     relevance = 1.0 / scales**2 if learned.components is None else learned.components**2 @ (1.0 / scales**2)
     assert relevance[0] > 5.0 * relevance[1:].max()
@@ -102,7 +102,7 @@ def test_columns_stay_apart_where_held_back_rows_are_few():
 
 def test_the_same_seed_gives_the_same_bits():
     first, second = (
-        learn_metric(*halves(a_problem(400)), NeighborSettings(max_iter=150), np.random.default_rng(3)) for _ in "ab"
+        learn_metric(*halves(a_problem(400)), NeighborSettings(20, max_iter=60), np.random.default_rng(3)) for _ in "ab"
     )
     np.testing.assert_array_equal(first.problem.theta, second.problem.theta)
     assert first.trace == second.trace

@@ -40,6 +40,7 @@ def test_many_rows_of_the_default_kernel_are_learned_from_so(rings, monkeypatch)
     assert chosen == ["neighbors"] * 2 + ["evidence"] * 4
     searches = []
     monkeypatch.setattr(gp_classifier, "NEIGHBOR_ROWS", 300)
+    monkeypatch.setattr(gp_classifier, "choose_search", lambda *_: Fixed())
     monkeypatch.setattr(gp_classifier, "NearestNeighbors", lambda **_: searches.append("neighbors") or Fixed())
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(colour=pd.Categorical(np.where(y > 0, "red", "blue")))
     for kernel, rows, labels in ((None, X, y), (None, X[:200], y[:200]), (RBF(2.0), X, y), (None, frame, y)):

@@ -35,8 +35,8 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
     --------
     >>> import numpy as np
     >>> from gpclass import NearestNeighborGPRegressor
-    >>> X = np.random.default_rng(0).uniform(-3, 3, (500, 2))
-    >>> model = NearestNeighborGPRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (200, 2))
+    >>> model = NearestNeighborGPRegressor(n_neighbors=40, random_state=0).fit(X, np.sin(X[:, 0]))
     >>> model.predict([[1.0, 0.0]]).round(1)
     array([0.8])
     """
