@@ -1,11 +1,13 @@
 """Thousands to hundreds of thousands of rows: the nearest-neighbour classifier beside trees, in one run.
 
 python benchmarks/bench_middle.py [satimage] [usps] [letter] [covtype-50000] [isolet] [mnist] [covtype-500000]
-                                  [--models gpclass,local,extra-trees,boosting] [--seed 0]
+                                  [--models gpclass,local,extra-trees,boosting,ivm,sparse,exact] [--seed 0]
 
 Error in per cent and mean log loss on the test rows, and seconds of fitting and predicting. Peers get a temperature
 fitted on a tenth of the training rows, which are set aside for it; their time includes that. "local" is the
-nearest-neighbour model without the global one. covtype: random rows, 10,000 others to test on.
+nearest-neighbour model without the global one; "ivm", "sparse" and "exact" are the defaults of ``IVMClassifier``,
+``SparseGPClassifier`` and ``GPClassifier``, which take minutes for many rows. covtype: random rows, 10,000 others to
+test on.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from scipy.special import log_softmax
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from gpclass import NearestNeighborGPClassifier
+from gpclass import GPClassifier, IVMClassifier, NearestNeighborGPClassifier, SparseGPClassifier
 
 DATA = Path(os.environ.get("GPCLASS_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SETS = ("satimage", "usps", "letter", "covtype-50000")
@@ -64,6 +66,9 @@ def models(seed: int) -> dict[str, Any]:
     return {
         "gpclass": NearestNeighborGPClassifier(random_state=seed),
         "local": NearestNeighborGPClassifier(global_model=False, random_state=seed),
+        "ivm": IVMClassifier(random_state=seed),
+        "sparse": SparseGPClassifier(random_state=seed),
+        "exact": GPClassifier(random_state=seed),
         "extra-trees": WithTemperature(ExtraTreesClassifier(500, n_jobs=-1, random_state=seed), seed),
         "boosting": WithTemperature(HistGradientBoostingClassifier(random_state=seed), seed),
     }

@@ -24,15 +24,18 @@ from ..inference.neighbors.local import LocalRegression
 from ..inference.neighbors.posterior import NeighborPosterior
 from ..inference.neighbors.search import NeighborIndex
 from ..kernels import Kernel
+from ..numerics import linalg
 from ..training.monitor import SILENT, Monitor
 
 #: Neighbours while the metric is learned; predictions may have more.
 LEARNING_NEIGHBORS = 40
 #: Rows whose candidates are known at a time, and rows held back at most.
 POOL, HELD_BACK = 5000, 5000
+#: From so many rows on the candidates of a batch need not be all of the nearest rows.
+_MANY_ROWS = 10_000
 #: Steps of a round at which neighbours are searched for anew: these, and every hundredth.
 _SEARCHES = (10, 25, 50)
-#: First step of Adam in theta: of the first round and, half of it, of the others.
+#: First step of Adam in theta.
 _STEP = 0.1
 #: Logarithms of length-scales differ with this standard deviation a priori.
 _SPREAD = 0.5
@@ -179,11 +182,14 @@ def learn_metric(
         problem = replace(problem, kernel=_start(problem, settings, rng))
     with monitor.task("learning steps", settings.max_iter) as steps:
         rounds = _Rounds(problem, held_back, settings, rng, steps)
-        rounds.follow(round_length(len(problem.X)), _STEP, needed=0.0)
+        gains = rounds.try_round(_STEP)
         mixes = settings.default_kernel and settings.mixes and 1 < problem.X.shape[1] <= _MIXED_COLUMNS
-        if mixes and len(held_back.y) >= _MIXING_ROWS and not rounds.ended:
-            rounds.mix()
-            rounds.follow(_MIXING_ROUND, _MIXING_STEP, needed=_GAIN)
+        if mixes and len(held_back.y) >= _MIXING_ROWS and rounds.mix():
+            while rounds.try_round(_MIXING_STEP):
+                pass
+        else:
+            while gains and rounds.try_round(_STEP):
+                pass
         stopped = steps.should_stop
     best, components = rounds.best, None
     if best.mixing is not None and np.any(best.mixing):
@@ -222,45 +228,49 @@ class _Rounds:
     def ended(self) -> bool:
         return self.n_iter >= self.settings.max_iter or self.steps.should_stop or self.interrupted
 
-    def mix(self) -> None:
-        """Let the columns be mixed from now on."""
-        d = self.best.X.shape[1]
-        self.best = replace(self.best, mixing=np.zeros((d, d)))
+    def mix(self) -> bool:
+        """Let the columns be mixed from now on, if a short round of that is a clear gain; whether it is."""
+        plain, d = self.best, self.best.X.shape[1]
+        self.best = replace(plain, mixing=np.zeros((d, d)))
+        gains = self.try_round(_MIXING_STEP, _MIXING_ROUND, needed=_GAIN)
+        if not gains:
+            self.best = plain
+        return gains
 
-    def follow(self, n_steps: int, length: float, needed: float) -> None:
-        """Rounds until one is no clear gain; the first must gain ``needed`` standard errors to be kept at all."""
-        gains = True
-        while gains and not self.ended:
-            found = self._round(n_steps, length)
-            try:
-                scores = self._scores(found)
-            except KeyboardInterrupt:
-                self.interrupted = True
-                return
-            gain, error = _gain(scores - self.scores, self._counts(found))
-            gains = gain > _GAIN * error
-            if gain > needed * error:
-                self.best, self.scores = found, scores
-            self.trace.append(float(scores.mean()))
-            n_steps, needed = round_length(len(found.X)), 0.0
+    def try_round(self, length: float, n_steps: int | None = None, needed: float = 0.0) -> bool:
+        """A round, kept where held-back rows gain by ``needed`` standard errors; whether they gain clearly."""
+        if self.ended:
+            return False
+        found = self._round(n_steps or round_length(len(self.best.X)), length)
+        try:
+            scores = self._scores(found)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return False
+        gain, error = _gain(scores - self.scores, self._counts(found))
+        if gain > needed * error:
+            self.best, self.scores = found, scores
+        self.trace.append(float(scores.mean()))
+        return gain > _GAIN * error
 
     def _round(self, n_steps: int, length: float) -> NeighborProblem:
         """The problem after so many steps, the last of them small; after fewer where learning is interrupted."""
         problem = self.best
         theta, bounds, adam = problem.theta, problem.theta_bounds, _Adam(problem.theta.size)
         try:
-            for done in range(n_steps):
-                if self.ended:
-                    break
-                if done in _SEARCHES or done % 100 == 0:
-                    pool = _BatchPool(problem.at(theta), self.m, self.settings.index, self.rng)
-                present = problem.at(theta)
-                _, gradient = present.value_and_gradient(*pool.draw(present, self.rng))
-                if np.all(np.isfinite(gradient)):
-                    shrunk = length * 0.5 * (1.0 + np.cos(np.pi * done / n_steps))
-                    theta = adam.step(theta, gradient, shrunk, bounds)
-                self.n_iter += 1
-                self.steps.step(f"log probability {self.scores.mean():.4f}")
+            with linalg.one_thread:  # products of a batch are small
+                for done in range(n_steps):
+                    if self.ended:
+                        break
+                    if done in _SEARCHES or done % 100 == 0:
+                        pool = _BatchPool(problem.at(theta), self.m, self.settings.index, self.rng)
+                    present = problem.at(theta)
+                    _, gradient = present.value_and_gradient(*pool.draw(present, self.rng))
+                    if np.all(np.isfinite(gradient)):
+                        shrunk = length * 0.5 * (1.0 + np.cos(np.pi * done / n_steps))
+                        theta = adam.step(theta, gradient, shrunk, bounds)
+                    self.n_iter += 1
+                    self.steps.step(f"log probability {self.scores.mean():.4f}")
         except KeyboardInterrupt:
             self.interrupted = True
         return problem.at(theta)
@@ -332,7 +342,8 @@ class _BatchPool:
     def __init__(self, problem: NeighborProblem, m: int, index: str, rng: np.random.Generator) -> None:
         n, points = len(problem.X), problem.regression.points(problem.X)
         self.rows, self.m = rng.permutation(n)[:POOL], m
-        self.candidates = NeighborIndex(points, index).search(points[self.rows], min(2 * m, n - 1), self.rows)
+        found = NeighborIndex(points, index, _MANY_ROWS)
+        self.candidates = found.search(points[self.rows], min(2 * m, n - 1), self.rows)
 
     def draw(self, problem: NeighborProblem, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """A batch of rows, and their neighbours."""
@@ -354,7 +365,7 @@ def fit_link(
     factor = np.concatenate([scales, np.zeros(problem.theta.size - scales.size, bool)]).astype(float)
     adam, split, theta = _Adam(1 + problem.theta.size - scales.size), scales.size, problem.theta
     bounds = problem.theta_bounds
-    with monitor.task("link", _LINK_STEPS) as steps:
+    with linalg.one_thread, monitor.task("link", _LINK_STEPS) as steps:
         for done in steps.each(range(_LINK_STEPS)):
             some = rng.choice(len(rows), batch_size(len(rows)), replace=False)
             _, gradient = problem.at(theta).value_and_gradient(rows[some], neighbors[some])

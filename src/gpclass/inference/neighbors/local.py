@@ -74,14 +74,13 @@ class LocalRegression:
         return np.full(n_rows, self.noise) if self.weights is None else self.noise / self.weights
 
     def nearest(self, X: np.ndarray, Q: np.ndarray, candidates: np.ndarray, n_neighbors: int) -> np.ndarray:
-        """The nearest (b, n_neighbors) of each row's candidates."""
-        if candidates.shape[1] <= n_neighbors or not (self.embedding is None or self.embedding.is_identity):
+        """The nearest (b, n_neighbors) of each row's candidates, which are sorted by an earlier metric.
+
+        Mixed columns and categories are left in that order: to sort them anew costs more than it gains.
+        """
+        simple = self.mixing is None and (self.embedding is None or self.embedding.is_identity)
+        if candidates.shape[1] <= n_neighbors or not simple:
             return candidates[:, :n_neighbors]
-        if self.mixing is not None:
-            steps = self.points(X[candidates].reshape(-1, X.shape[1])).reshape(*candidates.shape, -1)
-            steps -= self.points(Q)[:, None]
-            order = np.argpartition(np.einsum("bmd,bmd->bm", steps, steps), n_neighbors - 1, axis=1)
-            return np.take_along_axis(candidates, order[:, :n_neighbors], axis=1)
         chosen = np.empty((len(Q), n_neighbors), np.int64)
         root = np.sqrt(self.kernel.relevance(X.shape[1]))
         over_rows(nearest, len(Q), 0.5 * candidates.shape[1] * X.shape[1], X, Q, candidates, root, chosen)

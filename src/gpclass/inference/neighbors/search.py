@@ -13,6 +13,8 @@ INDICES = ("auto", "exact", "approximate")
 MANY_ROWS = 100_000
 #: Cells that an approximate search looks at: 0.998 of the 80 nearest of 500,000 rows of covtype are found.
 N_PROBES = 16
+#: Rows of a cell, at least: faiss warns of fewer.
+_CELL_ROWS = 40
 #: With more columns than this trees are no faster than comparing all rows.
 _TREE_COLUMNS = 12
 
@@ -26,15 +28,17 @@ class NeighborIndex:
     kind : "auto", "exact" or "approximate"
         "approximate" looks for neighbours in the cells around a row alone, which needs faiss; "auto" does so for many
         rows.
+    many_rows : int
+        How many rows are many.
     """
 
-    def __init__(self, rows: np.ndarray, kind: str = "auto") -> None:
+    def __init__(self, rows: np.ndarray, kind: str = "auto", many_rows: int = MANY_ROWS) -> None:
         has_faiss = find_spec("faiss") is not None
         if kind == "approximate" and not has_faiss:
             raise ImportError("index='approximate' needs faiss: pip install 'gpclass[neighbors]'")
         self.n_rows = len(rows)
         rows = np.ascontiguousarray(rows, np.float32)
-        approximate = kind == "approximate" or (kind == "auto" and len(rows) >= MANY_ROWS)
+        approximate = kind == "approximate" or (kind == "auto" and len(rows) >= many_rows)
         self._search = _faiss_search(rows, approximate) if has_faiss else _sklearn_search(rows)
 
     def search(self, queries: np.ndarray, n_neighbors: int, own: np.ndarray | None = None) -> np.ndarray:
@@ -64,7 +68,8 @@ def _faiss_search(rows: np.ndarray, approximate: bool) -> Any:
     n, d = rows.shape
     index: Any = faiss.IndexFlatL2(d)
     if approximate:
-        index = faiss.IndexIVFFlat(index, d, max(1, int(4.0 * np.sqrt(n))))
+        n_cells = min(int(4.0 * np.sqrt(n)), n // _CELL_ROWS)
+        index = faiss.IndexIVFFlat(index, d, max(1, n_cells))
         index.cp.niter, index.cp.max_points_per_centroid, index.nprobe = 8, 64, N_PROBES
         index.train(rows)
     index.add(rows)
