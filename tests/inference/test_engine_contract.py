@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from gpclass import inference
 from gpclass.inference import EP, IVM, VB, DensePrior, Engine, Exact, Gibbs, Laplace, SparseEP, SparseVB
 from gpclass.inference.dense.gibbs import importance_evidence
-from gpclass.inference.dense.latent_objective import LatentObjective
+from gpclass.inference.dense.latent_objective import LatentObjective, Preconditioner
 from gpclass.inference.dense.product_form_posterior import ProductFormPosterior
 from gpclass.inference.posteriors import GaussianPosterior
 from gpclass.kernels import RBF, Linear, Matern, PerClass
@@ -701,3 +701,12 @@ class TestProductFormPosterior:
 def test_objective_far_from_any_posterior_is_minus_infinity():
     latent = LatentObjective(np.eye(3), np.array([0, 1, 2]), MultinomialProbit(), 3)
     assert -np.inf == latent.at(np.full((3, 3), 1e9)).J
+
+
+def test_gradients_end_where_rounding_leaves_no_curvature():
+    latent = LatentObjective(np.eye(3), np.array([0, 1, 2]), MultinomialProbit(), 3)
+    W = np.zeros((3, 3, 3))
+    # The image of every direction is the direction itself minus itself.
+    x, solved = latent.solve(W, np.ones((3, 3)), 1e-8, Preconditioner(lambda r: r, W + np.eye(3), 10))
+    assert not solved
+    np.testing.assert_array_equal(x, 0.0)

@@ -15,9 +15,11 @@ import gpclass.kernels
 from gpclass.kernels import (
     MLP,
     RBF,
+    Additive,
     Categorical,
     Constant,
     Kernel,
+    Laplacian,
     Linear,
     Matern,
     PerClass,
@@ -55,6 +57,12 @@ KERNELS = {
     "matern52_ard": Matern(VECTOR, nu=2.5),
     "ratquad": RationalQuadratic(1.1, alpha=0.7),
     "ratquad_ard": RationalQuadratic(VECTOR, alpha=2.0),
+    "laplacian": Laplacian(1.3),
+    "laplacian_ard": Laplacian(VECTOR),
+    "additive": Additive(0.8),
+    "additive_ard": Additive(VECTOR, nu=1.5),
+    "additive_pairs": Additive(VECTOR, order=2),
+    "additive_rbf_pairs": Additive(1.2, order=2, nu=np.inf),
     "linear": Linear(0.7),
     "linear_ard": Linear(VECTOR),
     "polynomial": Polynomial(0.5, bias_variance=0.8, degree=3),
@@ -796,3 +804,27 @@ def test_a_row_far_away_changes_nothing_for_the_others(kernel, rows):
     together = kernel(np.vstack([rows, far]))
     np.testing.assert_allclose(together[:-1, :-1], kernel(rows), atol=1e-14)
     np.testing.assert_allclose(together[-1, :-1], 0.0, atol=1e-8)
+
+
+def test_laplacian_is_a_product_of_exponential_kernels(rows):
+    X, Z, _ = rows
+    expected = np.prod([np.exp(-np.abs(X[:, [d]] - Z[:, d]) / VECTOR[d]) for d in range(D)], axis=0)
+    np.testing.assert_allclose(Laplacian(VECTOR)(X, Z), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, np.inf])
+def test_additive_is_a_mean_over_columns_or_pairs(rows, nu):
+    X, Z, _ = rows
+    one = [View(RBF(VECTOR[d]) if np.isinf(nu) else Matern(VECTOR[d], nu=nu), [d])(X, Z) for d in range(D)]
+    np.testing.assert_allclose(Additive(VECTOR, nu=nu)(X, Z), np.mean(one, axis=0), rtol=1e-12)
+    pairs = [one[0] * one[1], one[0] * one[2], one[1] * one[2]]
+    np.testing.assert_allclose(Additive(VECTOR, order=2, nu=nu)(X, Z), np.mean(pairs, axis=0), rtol=1e-12)
+
+
+def test_additive_refuses_what_it_cannot_be():
+    with pytest.raises(ValueError, match="order must be 1 or 2, got 3"):
+        Additive(order=3)
+    with pytest.raises(ValueError, match="nu must be one of"):
+        Additive(nu=2.0)
+    with pytest.raises(ValueError, match="order=2 needs 2 columns, got 1"):
+        Additive(order=2).bind(np.zeros((4, 1)))

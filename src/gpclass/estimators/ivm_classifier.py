@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.callback import with_callbacks
 
 from ..hyper import Fixed
-from ..inference.active.ivm import IVM
+from ..inference.active.ivm import IVM, default_size
 from ..inference.base import Latent
 from ..inference.calibration import Calibration, LooPrediction, calibrate
 from ..inference.problem import Problem, held_out_rows
@@ -39,7 +39,8 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
     ----------
     kernel, likelihood : as for ``GPClassifier``
     n_active : int or None, default=None
-        Number of rows to keep; None is 500, or all where there are fewer. Raise it as far as time allows.
+        Number of rows to keep; None is a tenth of the rows or 25 for each class, at least 500 and at most 1000, or all
+        where there are fewer. Raise it as far as time allows.
     criterion : "auto", "entropy", "gain", "probability" or "random", default="auto"
         What makes a row informative: how far it lowers the entropy of the posterior (LPJ05), how far it moves it (in
         nats), or how improbable its label is without it (GR06); or rows at random, which may be better where classes
@@ -148,12 +149,14 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
             codes = labels.encode(y)
             likelihood = self._resolve_likelihood(len(labels))
             fingerprint, known = self._previous(raw, codes)
-            ivm = ivm_of(self, best_engine(likelihood))
+            n_latent = likelihood.n_latent(len(labels))
+            n_active = default_size(len(y), n_latent) if self.n_active is None else self.n_active
+            ivm = ivm_of(self, best_engine(likelihood), n_active=n_active)
             by_neighbors = inputs.numeric and self.kernel is None
             search = search_for_many_rows(self.hyper, len(y), likelihood, "IVMClassifier", by_neighbors=by_neighbors)
             settings = self._settings(ivm, search, calibrates)
             inputs = self._inputs if known else inputs.standardized(raw, self.kernel, self.standardize)
-            problem = self._problem(inputs, raw, codes, likelihood, likelihood.n_latent(len(labels)))
+            problem = self._problem(inputs, raw, codes, likelihood, n_latent)
             held_out = self._held_out(codes, ivm, calibrates)
             used = held_out if np.any(held_out) else np.ones(len(codes), bool)
             trained = train_active(

@@ -41,8 +41,8 @@ class SparseGPClassifier(GPClassifierMixin, GPEstimator):
     ----------
     kernel, likelihood : as for ``GPClassifier``; one kernel for all classes
     n_inducing : int or None, default=None
-        Number S of inducing rows; None is a tenth of the rows, at least 500 and at most 1000, or all where there are
-        fewer.
+        Number S of inducing rows; None is a tenth of the rows or 25 for each class, at least 500 and at most 1000, or
+        all where there are fewer.
     inducing : "ivm", "kmeans++", "random", or rows (S, n_features), default="ivm"
         Where they are: the rows that the informative vector machine keeps, rows far from each other, rows at random, or
         any given ones.
@@ -189,7 +189,7 @@ n_features_in_
         if isinstance(choice, str):
             if choice not in INDUCING:
                 raise ValueError(f"inducing must be one of {list(INDUCING)} or an array of rows, got {choice!r}")
-            size = self._size(min(n_rows, SAMPLE_ROWS))
+            size = self._size(min(n_rows, SAMPLE_ROWS), n_latent)
         else:
             Z = check_array(choice, dtype=np.float64)
             if Z.shape[1] != inputs.n_features:
@@ -201,11 +201,11 @@ n_features_in_
             choice, IVM(size, block_size=block_size, dtype="float32", learn_by=best_engine(likelihood))
         )
 
-    def _size(self, n_rows: int) -> int:
+    def _size(self, n_rows: int, n_latent: int) -> int:
         """How many inducing points there are to be."""
         given = self.n_inducing
         if given is None:
-            return default_size(n_rows)
+            return default_size(n_rows, n_latent)
         if not (isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given >= 1):
             raise ValueError(f"n_inducing must be a whole number >= 1, or None, got {given!r}")
         if given > n_rows:

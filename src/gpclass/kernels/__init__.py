@@ -1,6 +1,7 @@
 """Covariance functions: values with pullbacks, combined by ``+`` and ``*``."""
 
 from .base import Constant, Kernel, PerClass, Product, Scaled, Sum, White
+from .by_column import Additive, Laplacian
 from .categorical import Categorical
 from .columns import Columns
 from .dot_product import MLP, Linear, Polynomial
@@ -13,10 +14,12 @@ from .views import View, WeightedSum
 __all__ = [
     "MLP",
     "RBF",
+    "Additive",
     "Categorical",
     "Columns",
     "Constant",
     "Kernel",
+    "Laplacian",
     "Linear",
     "Matern",
     "PerClass",

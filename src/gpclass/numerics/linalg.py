@@ -365,3 +365,10 @@ def _add_scaled(start, stop, matrices, scale, out):
         for i in range(start, stop):
             for j in range(n):
                 out[i, j] += scale[i, c] * scale[j, c] * matrices[c, i, j]
+
+
+def positive_part(W: Array) -> Array:
+    """Symmetric matrices (n, C, C) with their negative eigenvalues set to zero."""
+    xp = namespace(W)
+    values, vectors = xp.linalg.eigh(W)
+    return (vectors * xp.clip(values, 0.0, None)[:, None, :]) @ xp.matrix_transpose(vectors)

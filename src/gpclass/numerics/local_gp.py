@@ -23,7 +23,7 @@ PROFILES = {0.5: 0, 1.5: 1, 2.5: 2, np.inf: 3}
 
 
 @jit
-def _profile(profile, squared):
+def stationary(profile, squared):
     """g(s) and -2 g'(s)."""
     if profile == 3:
         k = exp(-0.5 * squared)
@@ -103,9 +103,9 @@ def regress(
         slope = slopes[i] if kept else unused
         for a in range(m):
             for b in range(a):
-                L[a, b], slope[a, b] = _profile(profile, _squared_distance(rows[a], rows[b]))
+                L[a, b], slope[a, b] = stationary(profile, _squared_distance(rows[a], rows[b]))
             L[a, a] = 1.0 + noise[neighbors[i, a]]
-            k[a], own_slope = _profile(profile, _squared_distance(rows[a], origin))
+            k[a], own_slope = stationary(profile, _squared_distance(rows[a], origin))
             if kept:
                 own[i, a] = own_slope
         _factorise(L)

@@ -10,6 +10,7 @@ from gpclass import GPRegressor, IVMRegressor
 from gpclass.hyper.alternating import _batched, _partition, _site_evidence
 from gpclass.inference import EP, IVM, VB, ActivePrior, DensePrior
 from gpclass.inference.active.active_set import ActiveSet
+from gpclass.inference.active.ivm import default_size
 from gpclass.inference.active.selection import RowScorer, Selector, _Lazy, row_scorer
 from gpclass.inference.problem import Problem
 from gpclass.kernels import RBF, Constant, Linear, PerClass, White
@@ -367,3 +368,9 @@ def test_rows_beyond_doubt_are_still_candidates():
     assert scorer.best().row != 0
     active.mean[7] = -active.mean[7]
     assert scorer.best().row == 7
+
+
+def test_default_sizes_grow_with_rows_and_classes():
+    assert [default_size(n) for n in (80, 2000, 7000, 50_000)] == [80, 500, 700, 1000]
+    assert [default_size(2000, K) for K in (2, 26, 100)] == [500, 650, 1000]
+    assert default_size(300, 26) == 300

@@ -18,8 +18,8 @@ from ..settings import check_counts, check_settings
 from .active_set import ActiveSet, ActiveSites
 from .selection import Selector
 
-#: Rows kept where nobody says how many: a tenth of all, within these limits.
-DEFAULT_SIZES = (500, 1000)
+#: Rows kept where nobody says how many: a tenth of all or so many for each class, within these limits.
+DEFAULT_SIZES, _CLASS_SIZE = (500, 1000), 25
 #: Numbers in C matrices of S x S that a moment may take, three times over.
 _ALL_AT_ONCE = 2e7
 
@@ -32,10 +32,10 @@ class Selected(NamedTuple):
     stopped: bool = False
 
 
-def default_size(n_rows: int) -> int:
+def default_size(n_rows: int, n_latent: int = 1) -> int:
     """How many of so many rows are kept, or are inducing points, where nobody says how many."""
     least, most = DEFAULT_SIZES
-    return min(n_rows, max(least, min(n_rows // 10, most)))
+    return min(n_rows, most, max(least, n_rows // 10, _CLASS_SIZE * n_latent))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...numerics.arrays import Array, like, namespace, on_host
-from ..base import GaussianTerms
+from ...numerics.arrays import Array, like, namespace, on_host, to_host
+from ..base import GaussianTerms, Latent
+from .left_out import by_sweeps, solve_again
 from .product_form_posterior import ProductFormPosterior, Workspace
 
 #: Curvatures stay above this: a class that does not matter for a row still needs a root.
@@ -44,6 +45,35 @@ class _CoupledState(NamedTuple):
     broken: Array  # rows whose cavity is no distribution
 
 
+class Cavities(NamedTuple):
+    """Means (n, C) and covariances (n, C, C) of rows without their sites; the eigenvalues (n, C) of I - U' S U, whose
+    product is |I + V T|^-1; and which (n,) are no distribution, and keep their posterior."""
+
+    mean: Array
+    cov: Array
+    left: Array
+    broken: Array
+
+
+def cavities(mean: Array, cov: Array, d: Array, alpha: Array) -> Cavities:
+    """The cavities of rows with posterior means (n, C) and covariances S (n, C, C), sites of precision T by d (n, C),
+    and alpha = location - T mean."""
+    xp, d = namespace(d), namespace(d).clip(d, _FLOOR, None)
+    # T = U U' with U = D^1/2 (I - q q'), q = (d / s)^1/2: the cavity covariance is S + S U (I - U'S U)^-1 U' S.
+    q = xp.sqrt(d / xp.sum(d, axis=1, keepdims=True))
+    U = xp.sqrt(d)[:, :, None] * (linalg.identity(d.shape[1], d) - q[:, :, None] * q[:, None, :])
+    SU = cov @ U
+    values, vectors = xp.linalg.eigh(xp.matrix_transpose(U) @ SU)
+    broken = values[:, -1] >= 1.0 - 1e-12
+    left = xp.where(broken[:, None], 1.0, 1.0 - values)
+    turned = SU @ vectors
+    cavity_cov = cov + (turned / left[:, None, :]) @ xp.matrix_transpose(turned)
+    cavity_cov = xp.where(broken[:, None, None], cov, cavity_cov)
+    # mean_- = S_- (S^-1 mean - location) = mean - S_- (location - T mean) = mean - S_- alpha
+    cavity_mean = xp.where(broken[:, None], mean, mean - linalg.row_products(cavity_cov, alpha))
+    return Cavities(cavity_mean, cavity_cov, left, broken)
+
+
 class CoupledScheme:
     """How sites that couple the classes turn into posteriors and cavities, and cavities into matching sites."""
 
@@ -68,18 +98,7 @@ class CoupledScheme:
         alpha = posterior.alpha(location)
         mean = linalg.product(self.K, alpha)
         cov = posterior.marginals()
-        # T = U U' with U = D^1/2 (I - q q'), q = (d / s)^1/2: the cavity covariance is S + S U (I - U'S U)^-1 U' S.
-        q = xp.sqrt(d / xp.sum(d, axis=1, keepdims=True))
-        U = posterior.sqrt_d[:, :, None] * (linalg.identity(d.shape[1], d) - q[:, :, None] * q[:, None, :])
-        SU = cov @ U
-        values, vectors = xp.linalg.eigh(xp.matrix_transpose(U) @ SU)
-        broken = values[:, -1] >= 1.0 - 1e-12
-        left = xp.where(broken[:, None], 1.0, 1.0 - values)
-        turned = SU @ vectors
-        cavity_cov = cov + (turned / left[:, None, :]) @ xp.matrix_transpose(turned)
-        cavity_cov = xp.where(broken[:, None, None], cov, cavity_cov)
-        # mean_- = S_- (S^-1 mean - location) = mean - S_- (location - T mean) = mean - S_- alpha
-        cavity_mean = xp.where(broken[:, None], mean, mean - linalg.row_products(cavity_cov, alpha))
+        cavity_mean, cavity_cov, left, broken = cavities(mean, cov, d, alpha)
         # log integral of N(f; mu, V) exp(-f'Tf/2 + nu'f) = nu'mu - mu'T mu/2 + r'(mean - mu)/2 - log|I + VT|/2 with
         # r = nu - T mu, and |I + VT|^-1 = |I - U'SU|.
         t_mu = posterior.times_precision(cavity_mean)
@@ -109,6 +128,16 @@ class CoupledScheme:
         self.likelihood.refuse_to_learn("EP with coupled sites")
         by_K, _ = state.posterior.log_det_gradient()
         return 0.5 * (linalg.outer(state.alpha, state.alpha, stacked=self.K.ndim == 3) - by_K), np.zeros(0)
+
+    def leave_one_out(self, state: _CoupledState) -> Latent:
+        """Each row without its label: the cavities, and where these are far from the posterior small problems of the
+        row and those around it."""
+        mean, cov = (np.array(to_host(part)) for part in (state.cavity_mean, state.cavity_cov))
+        centre = to_host(state.mean), to_host(state.alpha)
+        sites = to_host(state.sites.d), to_host(state.sites.location)
+        solve = by_sweeps(self.y, self.likelihood, *sites, cavities)
+        solve_again(state.posterior, self.likelihood, self.y, centre, (mean, cov), solve)
+        return Latent(mean, cov)
 
     def terms(self, state: _CoupledState) -> GaussianTerms:
         """The posterior, for predictions elsewhere."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...training.monitor import Monitor
-from ..base import Engine, Fit, Info, Latent
+from ..base import Engine, Fit, Info
 from ..prior import DensePrior
 from ..settings import check_settings
 from .latent_objective import LatentObjective
@@ -47,7 +47,7 @@ class Laplace(Engine):
         mode, objective_trace, converged, stopped = latent.maximise(init, self.tol, self.max_iter, monitor)
         evidence = latent.laplace(mode, gradient)
         # Searches do not ask for it, and it costs as much as the posterior itself.
-        loo = None if gradient else Latent.on_host(*latent.leave_one_out(mode, evidence.posterior))
+        loo = None if gradient else latent.leave_one_out(mode, evidence.posterior)
         info = Info(len(objective_trace) - 1, converged, tuple(objective_trace), stopped=stopped)
         posterior = prior.posterior(evidence.posterior.terms(mode.alpha))
         slope = prior.gradient(evidence.dK, evidence.dlikelihood) if gradient else None

@@ -22,7 +22,8 @@ from ...numerics import linalg
 from ...numerics.arrays import Array, like, namespace, on_host, to_host
 from ...numerics.product_form import product_form
 from ...training.monitor import Monitor
-from ..base import check_prior_variance
+from ..base import Latent, check_prior_variance
+from .left_out import by_modes, solve_again
 from .product_form_posterior import ProductFormPosterior
 
 #: Latent values beyond this are an overshoot, and log probabilities of minus their square have no digits left.
@@ -165,7 +166,7 @@ class LatentObjective:
         x). Taking it and its alpha from there, not from x, keeps them consistent when K is singular or x is rough.
         """
         residual = point.p - point.alpha
-        W = point.W if self.likelihood.log_concave else _positive_part(point.W)
+        W = point.W if self.likelihood.log_concave else linalg.positive_part(point.W)
         if self._factorises:
             x = ProductFormPosterior(self.K, self._xp.clip(W[:, :, 0], 1e-14, None)).apply(residual)
         else:
@@ -224,7 +225,10 @@ class LatentObjective:
             if size <= goal or size <= 0.0:
                 return x, True
             image = raised + linalg.row_products(excess, direction)
-            step = size / linalg.dot(direction, image)
+            curvature = linalg.dot(direction, image)
+            if not curvature > 0.0:  # rounding has left nothing of the direction
+                return x, False
+            step = size / curvature
             x = x + step * direction
             residual = residual - step * image
             z = apply(residual)
@@ -257,12 +261,13 @@ class LatentObjective:
         """sum_c a_c b_c', or a_c b_c' for every c, shaped as K."""
         return linalg.outer(a, b, stacked=self.K.ndim == 3)
 
-    def leave_one_out(self, mode: Point, posterior: ProductFormPosterior) -> tuple[Array, Array]:
-        """Latent means (n, C) and covariances (n, C, C) at every training row without its label, by linear response.
+    def leave_one_out(self, mode: Point, posterior: ProductFormPosterior) -> Latent:
+        """Latent means (n, C) and covariances (n, C, C) at every training row without its label.
 
-        Taking out row n's Gaussian site (precision W_n, gradient p_n at the mode) leaves the covariance (A_n^-1 -
-        W_n)^-1 = A_n (I - W_n A_n)^-1 and moves the mean by minus that covariance times p_n. The curvature must be the
-        likelihood's own: a pseudo-target that already knows its label would look far too good.
+        By linear response: taking out row n's Gaussian site (precision W_n, gradient p_n at the mode) leaves the
+        covariance (A_n^-1 - W_n)^-1 = A_n (I - W_n A_n)^-1 and moves the mean by minus that covariance times p_n. The
+        curvature must be the likelihood's own: a pseudo-target that already knows its label would look far too good.
+        Rows of several classes that move far are solved for again, with the rows around them (``left_out``).
         """
         share = like(self.likelihood.share_left_out(len(self.y)), self.K)
         W = mode.W if self.likelihood.log_concave else posterior.precision()
@@ -270,7 +275,12 @@ class LatentObjective:
         marginals = posterior.marginals()
         without = marginals @ self._xp.linalg.inv(like(np.eye(self.shape[1]), W) - W @ marginals)
         mean = mode.m - linalg.row_products(without, share[:, None] * mode.p)
-        return mean, without if self.shape[1] > 1 else without[:, :, 0]
+        if self.shape[1] == 1:
+            return Latent.on_host(mean, without[:, :, 0])
+        left_out = Latent.on_host(mean, without)
+        solve = by_modes(self.y, self.likelihood)
+        solve_again(posterior, self.likelihood, self.y, (to_host(mode.m), to_host(mode.p)), left_out, solve)
+        return left_out
 
     def _by_noise(self, mode: Point, x: Array, by_log_d: Array) -> np.ndarray:
         """dE / d label_noise where that is learned: its own, through the curvature, and through the mode."""
@@ -293,10 +303,3 @@ def _covariance(chol: Array, sqrt_precision: Array) -> Array:
     Sigma /= sqrt_precision[:, None]
     Sigma /= sqrt_precision
     return Sigma
-
-
-def _positive_part(W: Array) -> Array:
-    """Negative eigenvalues of each row's curvature set to zero: an ascent direction whatever the likelihood."""
-    xp = namespace(W)
-    values, vectors = xp.linalg.eigh(W)
-    return (vectors * xp.clip(values, 0.0, None)[:, None, :]) @ xp.matrix_transpose(vectors)

@@ -132,6 +132,20 @@ class ProductFormPosterior:
         own = self._for_each_class(one)
         return add_coupling(own, spare) if self.n_latent > 1 else own[0][:, None, None]
 
+    def joint(self) -> tuple[Array, Array]:
+        """Posterior covariances between all rows, in two parts (C, n, n) each: those of a latent function's own, and U
+        with the covariances U_a' U_b that functions a and b share, for several latent functions."""
+        own, shared = self._workspace._empty(), self._workspace.spare
+
+        def one(c: int) -> None:
+            K, (_, Q) = class_matrix(self.K, c), self._without_coupling(c, shared[c, ...])
+            own[c, ...] = K - (self.sqrt_d[:, c, None] * K).T @ Q
+            Q *= self.sqrt_rho[:, c, None]
+            linalg.solve_triangular_in_place(self.coupling, Q)
+
+        self._for_each_class(one)
+        return own, shared
+
     def _without_coupling(self, c: int, Q: Array) -> tuple[Array, Array]:
         """Variances at the training rows without coupling, and Q = B_c^-1 D_c^1/2 K_c, in the memory given.
 

@@ -1,0 +1,238 @@
+"""Leave-one-out predictions of several classes: the rows that respond most to leaving one out are solved for again.
+
+The linear response of a mode, and the cavity of EP, take the sites of all other rows as they are. With several classes
+and large amplitudes that flatters: without a row its neighbours are less certain too. So each row gets a small latent
+problem of its own, at the s inputs with the largest prior covariance to it. All rows elsewhere keep their Gaussian
+sites. With A the posterior covariance at the s inputs, W the sum of the sites at each of them and alpha that of the
+gradients, the latent values there have, before they see their own labels, the covariance and mean
+
+    V = A (I - W A)^-1,   mu = m - V alpha.
+
+Under that prior the labels at these inputs, without the row's, are fitted anew, by Newton's method or by sweeps of EP.
+With one input that has one row this is linear response, or the cavity; with all inputs it is the refit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...likelihoods import Likelihood
+from ...numerics import linalg
+from ...numerics import product_form as curvature
+from ...numerics.arrays import to_host
+from .product_form_posterior import ProductFormPosterior
+
+#: Latent values of a small problem, about, and the fewest and most inputs in it.
+_PROBLEM_SIZE, _FEWEST, _MOST = 100, 8, 20
+#: Rows that leaving them out moves less than this are predicted by linear response.
+_SMALL_MOVE = 0.05
+#: At most so many problems, those of the rows that move farthest, so that the cost stays below that of learning.
+_MOST_PROBLEMS = 500
+#: Numbers in C matrices of n x n that may be held, three times over.
+_MOST_NUMBERS = 5e7
+#: Problems that are solved together.
+_BLOCK = 8
+_MAX_ITER, _TOL = 20, 1e-2
+#: Share of the way to the matching sites that a sweep of EP goes.
+_DAMPING = 0.8
+#: Inputs are equal where the variance of their difference is below this share of their variances.
+_EQUAL = 1e-10
+
+
+class SmallProblems(NamedTuple):
+    """b problems with s inputs each.
+
+    ``rows`` (t,) are those at the inputs, one of each kind of equal rows, in the order of the inputs; ``inputs`` (t,)
+    has the input of each, counted through all problems. ``counts`` (t,) says how many such rows there are, and
+    ``left`` (t,) how many are left when one is taken out of its problem. Prior means are (b, sC), covariances
+    (b, sC, sC), and ``alpha`` (t, C) has the gradients of the rows in the whole problem.
+    """
+
+    rows: np.ndarray
+    inputs: np.ndarray
+    counts: np.ndarray
+    left: np.ndarray
+    alpha: np.ndarray
+    mean: np.ndarray
+    cov: np.ndarray
+
+    def spread(self, values: np.ndarray, C: int) -> np.ndarray:
+        """Values (b, sC) of inputs for all rows (t, C)."""
+        return values.reshape(-1, C)[self.inputs]
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """The sum at each input, (b, s, ...), of values (t, ...) of rows."""
+        starts = np.searchsorted(self.inputs, np.arange(self.inputs[-1] + 1))
+        sums = np.add.reduceat(values, starts)
+        return sums.reshape(len(self.mean), -1, *values.shape[1:])
+
+
+#: solves small problems: means (b, C) and covariances (b, C, C) of the rows left out
+Solver = Callable[[SmallProblems], tuple[np.ndarray, np.ndarray]]
+
+
+def largest_moves(moves: np.ndarray) -> np.ndarray:
+    """How far (n,) each row moves, for steps (n, C) of its latent values; a step common to all classes is none."""
+    return np.abs(moves - moves.mean(axis=1, keepdims=True)).max(axis=1)
+
+
+def solve_again(
+    posterior: ProductFormPosterior,
+    likelihood: Likelihood,
+    y: np.ndarray,
+    centre: tuple[np.ndarray, np.ndarray],
+    left_out: tuple[np.ndarray, np.ndarray],
+    solve: Solver,
+) -> None:
+    """Replace means (n, C) and covariances (n, C, C) of rows without their labels where these are far from ``centre``,
+    the mean and alpha (n, C) of the posterior."""
+    (mean, alpha), (n, C) = centre, centre[0].shape
+    moves = largest_moves(left_out[0] - mean)
+    if C * n * n > _MOST_NUMBERS:
+        return
+    K = to_host(posterior.K)
+    K = K if K.ndim == 2 else K.sum(axis=0)
+    first = _first_equal(K)
+    # Rows with the same input and label are of one kind, unless they have weights.
+    kind = np.arange(n)
+    if likelihood.subset(kind[:1]) is likelihood:
+        kind = np.unique(first * (int(y.max()) + 1) + y, return_inverse=True)[1]
+    _, example, counts = np.unique(kind, return_index=True, return_counts=True)
+    asked = np.flatnonzero(moves[example] > _SMALL_MOVE)
+    asked = asked[np.argsort(-moves[example[asked]], kind="stable")][:_MOST_PROBLEMS]
+    if len(asked) == 0:
+        return
+    own, shared = (to_host(part) for part in posterior.joint())
+    W, share = to_host(posterior.precision()), likelihood.share_left_out(n)
+    distinct = np.unique(first)
+    kinds_at = {u: np.flatnonzero(first[example] == u) for u in distinct}
+    size = min(len(distinct), max(_FEWEST, min(_PROBLEM_SIZE // C, _MOST)))
+    blocks = np.array_split(asked, -(-len(asked) // _BLOCK))
+
+    def one(number: int) -> tuple[np.ndarray, np.ndarray]:
+        block = blocks[number]
+        near = np.stack([_nearest(K[row], first[row], distinct, size) for row in example[block]])
+        kinds = [kinds_at[u] for u in near.ravel()]
+        inputs, kinds = np.repeat(np.arange(near.size), [len(group) for group in kinds]), np.concatenate(kinds)
+        rows, copies = example[kinds], counts[kinds].astype(float)
+        left = copies - np.where(kinds == block[inputs // size], share[rows], 0.0)
+        start = SmallProblems(rows, inputs, copies, left, alpha[rows], mean[near].reshape(len(block), -1), np.empty(0))
+        A = np.stack([_posterior_block(own, shared, group) for group in near])
+        V = np.linalg.solve(np.eye(size * C) - _times_blocks(A, start.summed(copies[:, None, None] * W[rows])), A)
+        V = 0.5 * (V + np.swapaxes(V, 1, 2))
+        pull = start.summed(copies[:, None] * alpha[rows]).reshape(len(block), -1)
+        return solve(start._replace(mean=start.mean - _apply(V, pull), cov=V))
+
+    found = linalg.for_each_class(one, len(blocks), n)
+    place = np.full(len(example), -1)
+    place[asked] = np.arange(len(asked))
+    at = place[kind]
+    for target, parts in zip(left_out, zip(*found, strict=True), strict=True):
+        target[at >= 0] = np.concatenate(parts)[at[at >= 0]]
+
+
+def _first_equal(K: np.ndarray) -> np.ndarray:
+    """The first row (n,) with the same input as each row."""
+    variance = np.diagonal(K)
+    difference = variance[:, None] + variance - 2.0 * K
+    return np.argmax(difference <= _EQUAL * variance[:, None], axis=1)
+
+
+def _nearest(covariance: np.ndarray, own: int, distinct: np.ndarray, size: int) -> np.ndarray:
+    """The row's own input, then those with the largest covariance to it."""
+    order = distinct[np.argsort(-covariance[distinct], kind="stable")]
+    return np.concatenate([[own], order[order != own][: size - 1]])
+
+
+def _posterior_block(own: np.ndarray, shared: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Posterior covariances (sC, sC) at some inputs, classes fastest."""
+    C, n, s = len(own), shared.shape[1], len(group)
+    columns = shared[:, :, group].transpose(1, 2, 0).reshape(n, s * C)
+    A = columns.T @ columns
+    by_class = A.reshape(s, C, s, C)
+    for c in range(C):
+        by_class[:, c, :, c] += own[c][np.ix_(group, group)]
+    return A
+
+
+def _times_blocks(A: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """A (b, m, sC) times the block-diagonal matrix of W (b, s, C, C)."""
+    b, s, C, _ = W.shape
+    return np.swapaxes(np.swapaxes(A.reshape(b, -1, s, C), 1, 2) @ W, 1, 2).reshape(A.shape)
+
+
+def _apply(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (A @ x[:, :, None])[:, :, 0]
+
+
+def by_modes(y: np.ndarray, likelihood: Likelihood) -> Solver:
+    """Newton's method for the mode of each small problem, and Laplace's covariance there."""
+
+    def solve(problem: SmallProblems) -> tuple[np.ndarray, np.ndarray]:
+        V, mu, b = problem.cov, problem.mean, len(problem.mean)
+        labels, own = y[problem.rows], likelihood.subset(problem.rows)
+        kept, C = problem.left, problem.alpha.shape[1]
+
+        def at(alpha: np.ndarray) -> tuple[np.ndarray, ...]:
+            step = _apply(V, alpha)
+            log_prob, p, hessian = own.derivatives(labels, problem.spread(mu + step, C))
+            W = -hessian if likelihood.log_concave else linalg.positive_part(-hessian)
+            J = problem.summed(kept * log_prob).sum(axis=1) - 0.5 * np.sum(alpha * step, axis=1)
+            p, W = problem.summed(kept[:, None] * p), problem.summed(kept[:, None, None] * W)
+            return J, step, p.reshape(b, -1), W
+
+        alpha = problem.summed(kept[:, None] * problem.alpha).reshape(b, -1)
+        J, step, p, W = at(alpha)
+        for _ in range(_MAX_ITER):
+            # alpha at the Newton step: (I + W V)^-1 (W (f - mu) + p)
+            VW = _times_blocks(V, W)
+            right = (W @ step.reshape(*W.shape[:3], 1)).reshape(b, -1) + p
+            target = np.linalg.solve(np.eye(V.shape[1]) + np.swapaxes(VW, 1, 2), right[:, :, None])[:, :, 0]
+            size = np.ones((b, 1))
+            while True:
+                new = at(alpha + size * (target - alpha))
+                worse = ~(new[0] >= J - 1e-9 * (1.0 + np.abs(J)))
+                if not np.any(worse) or size.min() < 1e-6:
+                    break
+                size[worse] *= 0.5
+            alpha = alpha + size * (target - alpha)
+            moved = np.abs(new[1] - step).max()
+            J, step, p, W = new
+            if moved < _TOL:
+                break
+        cov = np.linalg.solve(np.eye(V.shape[1]) + _times_blocks(V, W), V[:, :, :C])[:, :C]
+        return (mu + step)[:, :C], cov
+
+    return solve
+
+
+def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np.ndarray, cavities: Any) -> Solver:
+    """Sweeps of EP with coupled sites, from those (n, C) of all rows; ``cavities`` is ``coupled_ep.cavities``."""
+
+    def solve(problem: SmallProblems) -> tuple[np.ndarray, np.ndarray]:
+        (b, size), V, C = problem.mean.shape, problem.cov, d.shape[1]
+        labels, own = y[problem.rows], likelihood.subset(problem.rows)
+        sites, nu, left, last = d[problem.rows], location[problem.rows], problem.left[:, None], np.inf
+        for _ in range(_MAX_ITER):
+            T = curvature.precision(sites)
+            at_inputs = problem.summed(left[:, :, None] * T)
+            P = np.linalg.solve(np.eye(size) + _times_blocks(V, at_inputs), V)
+            pull = problem.summed(left * nu) - (at_inputs @ problem.mean.reshape(b, -1, C, 1))[..., 0]
+            means = problem.mean + _apply(P, pull.reshape(b, -1))
+            covs = np.einsum("bscsd->bscd", P.reshape(b, size // C, C, size // C, C))
+            moved, last = np.abs(means[:, :C] - last).max(), means[:, :C]
+            if moved < _TOL:
+                break
+            mean, cov = problem.spread(means, C), covs.reshape(-1, C, C)[problem.inputs]
+            alpha = nu - linalg.row_products(T, mean)
+            cavity = cavities(mean, cov, sites, alpha)
+            _, matched, matched_nu = own.site(labels, cavity.mean, cavity.cov)
+            fine = ~cavity.broken & np.all(np.isfinite(matched) & np.isfinite(matched_nu), axis=1)
+            sites = np.where(fine[:, None], sites + _DAMPING * (matched - sites), sites)
+            nu = np.where(fine[:, None], nu + _DAMPING * (matched_nu - nu), nu)
+        return means[:, :C], covs[:, 0]
+
+    return solve
