@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from ..inference.base import Engine, Latent, check_engine, either
 from ..inference.posteriors import DrawsPosterior
 from ..inference.problem import Problem
 from ..io.arviz_bridge import inference_data
-from ..kernels import Categorical, Kernel, View, from_sklearn
+from ..kernels import RBF, Additive, Categorical, Kernel, Laplacian, Matern, View, from_sklearn
 from ..likelihoods import Likelihood, Weighted
 from ..training.monitor import Callbacks, Monitor, Terminal, Together
 from ..training.neighbors import TrainedNeighbors
@@ -95,6 +95,16 @@ def checked_n_jobs(n_jobs: Any) -> int | None:
     return n_jobs if n_jobs is None or n_jobs < 0 else min(int(n_jobs), os.cpu_count() or 1)
 
 
+#: Kernels that have a name, for standardised inputs, given the length-scale that the default one starts from. The sum
+#: of d absolute distances is about the square of that of their root mean square.
+SHAPES: dict[str, Callable[[float], Kernel]] = {
+    "matern": lambda length_scale: Matern(length_scale, nu=2.5),
+    "rbf": RBF,
+    "laplacian": lambda length_scale: Laplacian(length_scale**2),
+    "additive": lambda length_scale: Additive(1.5) + 1.0 * Matern(length_scale, nu=2.5),
+}
+
+
 class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
     """Base of all Gaussian-process estimators."""
 
@@ -115,6 +125,8 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
     _saves_rows: bool = True
     #: what the units of the observations add to a log density of them
     _log_units: float = 0.0
+    #: names that ``kernel`` may be
+    _kernel_names: tuple[str, ...] = tuple(SHAPES)
     _inputs: Inputs
     _objective: Objective
     posterior_: Any
@@ -135,7 +147,7 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         nested = {name[len("kernel__") :]: params.pop(name) for name in list(params) if name.startswith("kernel__")}
         super().set_params(**params)
         if nested:
-            if self.kernel is None:
+            if self.kernel is None or isinstance(self.kernel, str):
                 raise ValueError(
                     f"the default kernel has no settable parameters; pass a kernel to set {sorted(nested)}"
                 )
@@ -162,22 +174,28 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
             int(n),
             checked_n_jobs(self.n_jobs),
             calibrates,
-            default_kernel=self.kernel is None,
+            default_kernel=self.kernel is None or isinstance(self.kernel, str),
             instead=self._for_many_rows,
         )
 
-    def _start_kernel(self, inputs: Inputs) -> Kernel:
-        """The kernel to start from; ``training.default_kernel`` may give the default one more length-scales."""
-        if self.kernel is not None:
-            return from_sklearn(self.kernel)
+    def _start_kernel(self, inputs: Inputs, shape: str | None = None) -> Kernel:
+        """The kernel to start from, or that of a ``shape``; ``training.default_kernel`` may give the default one more
+        length-scales."""
+        kernel = self.kernel if shape is None else shape
+        if isinstance(kernel, str):
+            if kernel not in SHAPES:
+                raise ValueError(f"kernel must be a kernel, None or one of {self._kernel_names}, got {kernel!r}")
+        elif kernel is not None:
+            return from_sklearn(kernel)
         n_features, n_categories = inputs.n_features, len(inputs.encoders)
-        numbers = self._default_shape(np.sqrt(max(n_features - n_categories, 1)))
+        make = self._default_shape if kernel is None else SHAPES[kernel]
+        numbers = make(np.sqrt(max(n_features - n_categories, 1)))
         if not n_categories:
             return self._start_variance * numbers
         # Two rows are similar where both their numbers and their categories are.
         categories = View(Categorical(np.sqrt(n_categories)), dtype="category")
-        shape = categories if n_categories == n_features else View(numbers, dtype="number") * categories
-        return self._start_variance * shape
+        both = categories if n_categories == n_features else View(numbers, dtype="number") * categories
+        return self._start_variance * both
 
     def _default_shape(self, length_scale: float) -> Kernel:
         """The default kernel but for its amplitude, for standardised inputs."""
@@ -192,11 +210,12 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         n_latent: int,
         weights: np.ndarray | None = None,
         left_out: np.ndarray | None = None,
+        shape: str | None = None,
     ) -> Problem:
         """The problem in the kernel's units, from checked rows; ``weights`` and ``left_out`` as ``Weighted`` has
-        them."""
+        them, ``shape`` as for ``_start_kernel``."""
         X = inputs.scaled(rows)
-        kernel = self._start_kernel(inputs).bind(X, n_latent, inputs.columns)
+        kernel = self._start_kernel(inputs, shape).bind(X, n_latent, inputs.columns)
         if weights is not None and (np.any(weights != 1.0) or (left_out is not None and np.any(left_out != 1.0))):
             likelihood = Weighted(base=likelihood, weights=weights, left_out=left_out)
         return Problem(kernel, likelihood, X, y, n_latent)

@@ -97,13 +97,13 @@ class Inputs:
     ) -> Inputs:
         """The same with means and scales of the columns: of ``rows``, or those of a ``scaler`` where rows are a part.
 
-        "auto" standardises where there is no kernel, or a ``WeightedSum``. A column that is constant says nothing: an
-        infinite scale takes it out, whatever it holds at prediction.
+        "auto" standardises where there is no kernel, the name of one, or a ``WeightedSum``. A column that is constant
+        says nothing: an infinite scale takes it out, whatever it holds at prediction.
         """
         if standardize not in ("auto", True, False):
             raise ValueError(f"standardize must be 'auto', True or False, got {standardize!r}")
         kernels = kernel.children if isinstance(kernel, PerClass) else (kernel,)
-        automatic = all(one is None or isinstance(one, WeightedSum) for one in kernels)
+        automatic = all(one is None or isinstance(one, (str, WeightedSum)) for one in kernels)
         wanted = automatic if standardize == "auto" else standardize
         if wanted and isinstance(kernel, Kernel) and kernel.pairwise:
             raise ValueError("standardize=True makes no sense for a Precomputed kernel: X holds covariances")

@@ -58,7 +58,7 @@ class GPRegressorMixin(RegressorMixin, Base):
     def _moments(self, rows: Any, full_cov: bool) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (or covariance) of new targets, averaged over models where there are several."""
         weights, means, spreads = [], [], []
-        for weight, posterior, likelihood in members_of(self.posterior_, self.likelihood_):
+        for weight, posterior, likelihood, _ in members_of(self.posterior_, self.likelihood_):
             assert isinstance(likelihood, Gaussian)
             mean, cov = posterior.joint(rows) if full_cov else posterior.latent(rows)
             weights.append(weight)

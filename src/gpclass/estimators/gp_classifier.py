@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..hyper import NearestNeighbors
+from ..hyper import NearestNeighbors, Search
 from ..inference import EP, VB, DensePrior, Gibbs, Laplace
 from ..inference.base import Engine, Latent
 from ..kernels.rows import features
@@ -18,6 +18,7 @@ from ..kernels.views import EmptyRowError
 from ..likelihoods import Likelihood, SoftLabels
 from ..likelihoods.weighted import copies_left_out
 from ..training.dense import train
+from ..training.family import train_family
 from ..training.trained import LabelWeights
 from ._base import NEIGHBOR_ROWS, GPEstimator, choose_engine, choose_search, generator
 from ._classifying import GPClassifierMixin, best_engine
@@ -26,16 +27,21 @@ from ._labels import Labels, check_labels, class_factors, is_soft, soft_labels
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 
+#: What ``kernel="auto"`` learns.
+FAMILY = ("matern", "laplacian")
+
 
 class GPClassifier(GPClassifierMixin, GPEstimator):
     """Gaussian-process classifier with one joint model for all classes.
 
     Parameters
     ----------
-    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
+    kernel : kernel of ``gpclass.kernels`` or of scikit-learn, or str, default=None
         Covariance of the latent functions and the starting values of its parameters. None is amplitude * Matern
         (nu = 2.5) on standardised inputs, with one length-scale, or one for each of up to 30 inputs where leave-one-out
-        predictions clearly gain by it.
+        predictions clearly gain by it. "matern" is the same, "rbf", "laplacian" and "additive" have another shape
+        ("additive" is a sum of functions of one input plus a Matern kernel). "auto" learns a "matern" and a
+        "laplacian" kernel, and averages their predictions with weights by their leave-one-out predictions.
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : engine or str, default="auto"
@@ -84,8 +90,10 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     view_weights_ : shares of the views of a ``WeightedSum`` kernel: ``names``, ``mean`` and ``sd``
     categories_ : dictionary of the columns of a data frame that hold categories
     hyper_ : how learning went, a ``gpclass.hyper.HyperResult``
-        ``theta`` and ``theta_names``, ``standard_error`` of an optimum, ``samples`` (``theta``, ``weights``, ``mean``,
-        ``sd``, ``n_effective``, ``r_hat``) where parameters were sampled; evaluations, convergence.
+        ``members`` with ``name``, ``weight`` and ``kernel`` for ``kernel="auto"``, of which all others describe the
+        one with the largest weight; ``theta`` and ``theta_names``, ``standard_error`` of an optimum, ``samples``
+        (``theta``, ``weights``, ``mean``, ``sd``, ``n_effective``, ``r_hat``) where parameters were sampled;
+        evaluations, convergence.
     info_ : how inference went (iterations, convergence, bound after each iteration)
     idata_ : draws of "gibbs" or of the kernel parameters as ArviZ InferenceData (needs ``pip install gpclass[mcmc]``)
     n_iter_ : int, iterations of the engine
@@ -158,7 +166,8 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
                 labels = Labels.of(y)
                 codes = labels.encode(y)
                 proba = np.eye(len(labels))[codes]
-            if auto and len(codes) >= NEIGHBOR_ROWS and inputs.numeric and self.kernel is None:
+            family = isinstance(self.kernel, str) and self.kernel == "auto"
+            if auto and len(codes) >= NEIGHBOR_ROWS and inputs.numeric and (self.kernel is None or family):
                 search = NearestNeighbors(n_active=1000)
             inputs, raw = inputs.with_grams(raw, self.kernel, grams, rows)
             likelihood = self._resolve_likelihood(len(labels))
@@ -174,14 +183,19 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
             n_latent = likelihood.n_latent(len(labels))
             try:
                 inputs = inputs.standardized(raw[kept], self.kernel, self.standardize, weighted.weights)
-                problem = self._problem(
-                    inputs, raw[kept], codes[kept], likelihood, n_latent, weighted.weights, weighted.left_out
-                )
-                trained = train(problem, self._settings(engine, search, calibrates), rng, monitor, weighted)
+                given = inputs, raw[kept], codes[kept], likelihood, n_latent, weighted.weights, weighted.left_out
+                settings = self._settings(engine, search, calibrates)
+                if family:
+                    problems = {name: self._problem(*given, shape=name) for name in _members(inputs, search, engine)}
+                    trained = train_family(problems, settings, rng, monitor, weighted)
+                else:
+                    trained = train(self._problem(*given), settings, rng, monitor, weighted)
             except EmptyRowError as error:
                 raise EmptyRowError(int(np.flatnonzero(kept)[error.row])) from None
         self._store(inputs, trained, **self._class_attributes(labels.classes, trained, kept))
         return self
+
+    _kernel_names = ("auto", *GPEstimator._kernel_names)
 
     def latent(self, X: Any, full_cov: bool = False, grams: Any = None, rows: Any = None) -> Latent:
         return self._latent(self._rows(X, grams, rows), full_cov)
@@ -249,3 +263,12 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             return Gibbs(random_state=seed, n_jobs=self.n_jobs)
         return choose_engine(self.inference, {"auto": VB, **ENGINES}, "GPClassifier", DensePrior)
+
+
+def _members(inputs: Inputs, search: Search, engine: Engine) -> tuple[str, ...]:
+    """The kernels of ``kernel="auto"``. One where there are no numbers for them to differ in, where parameters are
+    sampled or length-scales learned from neighbours, and for an engine without leave-one-out predictions."""
+    only_categories = len(inputs.encoders) == inputs.n_features
+    if only_categories or search.samples or isinstance(search, NearestNeighbors) or isinstance(engine, Gibbs):
+        return FAMILY[:1]
+    return FAMILY

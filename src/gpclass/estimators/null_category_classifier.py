@@ -126,11 +126,12 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
         # From too long a length-scale learning may end with all rows on one side of the band.
         return RBF(0.5 * length_scale)
 
-    def _start_kernel(self, inputs: Inputs) -> Kernel:
+    def _start_kernel(self, inputs: Inputs, shape: str | None = None) -> Kernel:
+        start = super()._start_kernel(inputs, shape)
         if self.kernel is not None:
-            return super()._start_kernel(inputs)
+            return start
         small = float(np.exp(-2.0))
-        return super()._start_kernel(inputs) + Constant(small) + White(small, bounds={"variance": (1e-8, 1e3)})
+        return start + Constant(small) + White(small, bounds={"variance": (1e-8, 1e3)})
 
     @with_callbacks
     def fit(self, X: Any, y: Any) -> NullCategoryClassifier:

@@ -46,14 +46,18 @@ def entropy_split(estimator: Any, X: Any, n_draws: int = _DRAWS, proba: Any = No
         raise TypeError(f"expected a classifier, got {got}; predict(X, return_std=True) for regression")
     total = _entropy(estimator.predict_proba(X) if proba is None else proba)
     rows = estimator._rows(X)
-    lapse_rate = estimator.calibration_.lapse_rate
+    members = members_of(estimator.posterior_, estimator.likelihood_)
+    lapse_rate = float(
+        np.sum([member.weight * (member.calibration or estimator.calibration_).lapse_rate for member in members])
+    )
     # Lapses bound the entropy of every row from below.
     least = _least_entropy(lapse_rate, len(estimator.classes_))
     aleatoric, unsure = total.copy(), total > least + _NEGLIGIBLE
     aleatoric[unsure] = least
-    for weight, posterior, likelihood in members_of(estimator.posterior_, estimator.likelihood_):
-        mean, cov = estimator.calibration_(*posterior.latent(rows[unsure]))
-        aleatoric[unsure] += weight * _expected_entropy(likelihood, mean, cov, n_draws, lapse_rate)
+    for member in members:
+        calibration = member.calibration or estimator.calibration_
+        mean, cov = calibration(*member.posterior.latent(rows[unsure]))
+        aleatoric[unsure] += member.weight * _expected_entropy(member.likelihood, mean, cov, n_draws, lapse_rate)
     aleatoric = np.minimum(aleatoric, total)
     return EntropySplit(total, total - aleatoric, aleatoric)
 

@@ -22,7 +22,7 @@ from ..inference.neighbors.embedding import Embedding
 from ..inference.neighbors.link import Link
 from ..inference.neighbors.local import LocalRegression
 from ..inference.neighbors.posterior import NeighborPosterior
-from ..inference.neighbors.search import MANY_ROWS, NeighborIndex
+from ..inference.neighbors.search import NeighborIndex
 from ..kernels import Kernel
 from ..numerics import linalg
 from ..training.monitor import SILENT, Monitor
@@ -31,11 +31,12 @@ from ..training.monitor import SILENT, Monitor
 LEARNING_NEIGHBORS = 40
 #: Rows whose candidates are known at a time, and rows held back at most.
 POOL, HELD_BACK = 5000, 5000
-#: From so many rows on, with few columns, the candidates of a batch need not be all of the nearest rows. (With many
-#: columns too many are missed: MNIST 0.068 and not 0.063.)
-_MANY_ROWS, _FEW_COLUMNS = 10_000, 64
+#: From so many rows on the candidates of a batch need not be all of the nearest rows.
+_MANY_ROWS = 10_000
 #: Steps of a round at which neighbours are searched for anew: these, and every hundredth.
 _SEARCHES = (10, 25, 50)
+#: With more columns than this, every 25th: the more columns there are, the more a step of all of them moves.
+_FEW_COLUMNS, _EVERY, _EVERY_OF_MANY = 64, 100, 25
 #: First step of Adam in theta.
 _STEP = 0.1
 #: Logarithms of length-scales differ with this standard deviation a priori.
@@ -258,12 +259,13 @@ class _Rounds:
         """The problem after so many steps, the last of them small; after fewer where learning is interrupted."""
         problem = self.best
         theta, bounds, adam = problem.theta, problem.theta_bounds, _Adam(problem.theta.size)
+        every = _EVERY if problem.X.shape[1] <= _FEW_COLUMNS else _EVERY_OF_MANY
         try:
             with linalg.one_thread:  # products of a batch are small
                 for done in range(n_steps):
                     if self.ended:
                         break
-                    if done in _SEARCHES or done % 100 == 0:
+                    if done in _SEARCHES or done % every == 0:
                         pool = _BatchPool(problem.at(theta), self.m, self.settings.index, self.rng)
                     present = problem.at(theta)
                     _, gradient = present.value_and_gradient(*pool.draw(present, self.rng))
@@ -343,7 +345,7 @@ class _BatchPool:
     def __init__(self, problem: NeighborProblem, m: int, index: str, rng: np.random.Generator) -> None:
         n, points = len(problem.X), problem.regression.points(problem.X)
         self.rows, self.m = rng.permutation(n)[:POOL], m
-        found = NeighborIndex(points, index, _MANY_ROWS if points.shape[1] <= _FEW_COLUMNS else MANY_ROWS)
+        found = NeighborIndex(points, index, _MANY_ROWS)
         self.candidates = found.search(points[self.rows], min(2 * m, n - 1), self.rows)
 
     def draw(self, problem: NeighborProblem, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -83,6 +83,14 @@ class Samples(NamedTuple):
         return thetas, np.bincount(inverse.ravel(), weights=counts / n)
 
 
+class FamilyMember(NamedTuple):
+    """A kernel of a family: its name, its weight in predictions, and itself as learned."""
+
+    name: str
+    weight: float
+    kernel: Any
+
+
 @dataclass(frozen=True)
 class HyperResult:
     """Result of learning.
@@ -102,6 +110,7 @@ class HyperResult:
     samples : Samples or None
     rows : training rows that theta was learned from, None for all of them
     trace : what learning maximises after each of its iterations: the log posterior of theta, or a bound
+    members : the kernels of a family with their weights, largest or not; empty for one kernel
     fits : (theta, weight, Fit) where sampling drew the latent functions too, None otherwise
     """
 
@@ -115,6 +124,7 @@ class HyperResult:
     samples: Samples | None = None
     rows: np.ndarray | None = None
     trace: tuple[float, ...] = ()
+    members: tuple[FamilyMember, ...] = ()
     fits: tuple[tuple[np.ndarray, float, Fit], ...] | None = field(default=None, repr=False)
     #: the search and its objective, from which ``covariance`` is computed when asked for
     search: Any = field(default=None, repr=False)

@@ -321,11 +321,13 @@ Posterior = GaussianPosterior | InducingPosterior | DrawsPosterior | SeparatePos
 
 
 class Member(NamedTuple):
-    """One of several models whose probabilities are averaged: its share, its posterior and its likelihood."""
+    """One of several models whose probabilities are averaged: its share, its posterior and its likelihood, and its
+    calibration where it has one of its own."""
 
     weight: float
     posterior: Posterior
     likelihood: Likelihood
+    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True)
@@ -369,7 +371,10 @@ class MixturePosterior:
 
     def predict_log(self, likelihood: Likelihood, X: Any, calibration: Calibration) -> np.ndarray:
         """log of the average probabilities; every member has a likelihood of its own, the one given is not used."""
-        parts = [member.posterior.predict_log(member.likelihood, X, calibration) for member in self.members]
+        parts = [
+            member.posterior.predict_log(member.likelihood, X, member.calibration or calibration)
+            for member in self.members
+        ]
         return logsumexp(np.stack(parts), axis=0, b=self.weights[:, None, None])
 
     def sample(self, X: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:

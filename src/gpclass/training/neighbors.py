@@ -25,6 +25,7 @@ from ..inference.neighbors.posterior import NeighborPosterior, StackedPosterior
 from ..inference.problem import held_out_rows
 from ..kernels import Kernel
 from .monitor import SILENT, Monitor
+from .stacking import stacking_weights
 
 #: The global model: inducing points, rows it learns from, amplitude, and the smallest weight worth having it for.
 _INDUCING, _GLOBAL_ROWS, _AMPLITUDE, _SMALLEST_WEIGHT = 1000, 20_000, 100.0, 0.01
@@ -122,7 +123,7 @@ def _stacked(
         parts[1] = global_model.predict_log(held_back.X)[places, y]
     if not settings.calibrates:
         parts[2] = np.full(len(y), -np.inf)
-    weights = stacking_weights(np.array(parts), counts)
+    weights = stacking_weights(np.array(parts), _COUNTS, counts)
     calibration = Calibration(lapse_rate=float(weights[2]))
     share = float(weights[1] / (weights[0] + weights[1]))
     if global_model is None or share < _SMALLEST_WEIGHT:
@@ -137,17 +138,3 @@ def _global_model(problem: NeighborProblem, n_classes: int, rng: np.random.Gener
     weights = None if problem.weights is None else problem.weights[rows]
     kernel = _AMPLITUDE * problem.kernel
     return softmax_mode(kernel, Z, problem.X[rows], problem.y[rows], n_classes, weights, monitor=monitor)
-
-
-def stacking_weights(log_probs: np.ndarray, counts: np.ndarray | None = None, n_iter: int = 200) -> np.ndarray:
-    """Weights of models whose mean probability is most likely, by EM from log probabilities (models, rows)."""
-    weights = np.where(np.all(np.isneginf(log_probs), axis=1), 0.0, _COUNTS)
-    prior = np.where(weights > 0.0, _COUNTS, 0.0)
-    weights = weights / weights.sum()
-    proba = np.exp(log_probs - log_probs.max(axis=0))
-    for _ in range(n_iter):
-        share = weights[:, None] * proba
-        share /= share.sum(axis=0)
-        total = share.sum(axis=1) if counts is None else share @ counts
-        weights = (total + prior) / np.sum(total + prior)
-    return weights

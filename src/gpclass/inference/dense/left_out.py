@@ -115,8 +115,8 @@ def solve_again(
     def one(number: int) -> tuple[np.ndarray, np.ndarray]:
         block = blocks[number]
         near = np.stack([_nearest(K[row], first[row], distinct, size) for row in example[block]])
-        kinds = [kinds_at[u] for u in near.ravel()]
-        inputs, kinds = np.repeat(np.arange(near.size), [len(group) for group in kinds]), np.concatenate(kinds)
+        groups = [kinds_at[u] for u in near.ravel()]
+        inputs, kinds = np.repeat(np.arange(near.size), [len(group) for group in groups]), np.concatenate(groups)
         rows, copies = example[kinds], counts[kinds].astype(float)
         left = copies - np.where(kinds == block[inputs // size], share[rows], 0.0)
         start = SmallProblems(rows, inputs, copies, left, alpha[rows], mean[near].reshape(len(block), -1), np.empty(0))

@@ -1,0 +1,126 @@
+"""Kernels by name, and the family of kernels of ``kernel="auto"``."""
+
+import io
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+import gpclass
+from gpclass import GPClassifier, GPRegressor, IVMClassifier
+from gpclass.evaluation.uncertainty import entropy_split
+from gpclass.kernels import RBF, Additive, Laplacian, Matern, Sum
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order[:90]], y[order[:90]], X[order[90:]], y[order[90:]]
+
+
+@pytest.fixture(scope="module")
+def family(table):
+    X, y, _, _ = table
+    return GPClassifier("auto", random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("matern", Matern), ("rbf", RBF), ("laplacian", Laplacian)])
+def test_a_name_is_a_default_kernel_of_that_shape(table, name, kind):
+    X, y, X_test, y_test = table
+    model = GPClassifier(name, random_state=0).fit(X, y)
+    assert isinstance(model.kernel_.kernel, kind)
+    assert model.hyper_.members == ()
+    # It is learned on standardised inputs: their units do not matter.
+    again = GPClassifier(name, random_state=0).fit(1000.0 * X + 7.0, y)
+    np.testing.assert_allclose(again.predict_proba(1000.0 * X_test + 7.0), model.predict_proba(X_test), atol=1e-6)
+    assert model.score(X_test, y_test) > 0.9
+
+
+def test_additive_has_a_part_for_each_input_and_one_for_all(table):
+    X, y, _, _ = table
+    shape = GPClassifier("additive", random_state=0).fit(X, y).kernel_.kernel
+    assert isinstance(shape, Sum)
+    assert isinstance(shape.children[0], Additive)
+
+
+def test_matern_is_the_default(table):
+    X, y, X_test, _ = table
+    np.testing.assert_array_equal(
+        GPClassifier("matern", random_state=0).fit(X, y).predict_proba(X_test),
+        GPClassifier(random_state=0).fit(X, y).predict_proba(X_test),
+    )
+
+
+def test_other_estimators_know_the_names(table):
+    X, y, _, _ = table
+    assert isinstance(IVMClassifier("laplacian", n_active=30).fit(X, y).kernel_.kernel, Laplacian)
+    assert isinstance(GPRegressor("rbf").fit(X[:, :3], X[:, 3]).kernel_.kernel, RBF)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "names"), [(GPClassifier("cubic"), "'auto', 'matern'"), (IVMClassifier("auto"), "'matern'")]
+)
+def test_unknown_names_are_refused(table, estimator, names):
+    with pytest.raises(ValueError, match=f"kernel must be a kernel, None or one of .{names}.*, got"):
+        estimator.fit(*table[:2])
+
+
+def test_probabilities_of_a_family_are_weighted_means_of_its_members(table, family):
+    X, y, X_test, _ = table
+    members = family.hyper_.members
+    assert [member.name for member in members] == ["matern", "laplacian"]
+    assert sum(member.weight for member in members) == pytest.approx(1.0)
+    alone = [GPClassifier(member.name, random_state=0).fit(X, y) for member in members]
+    for value in ("predict_proba", "loo"):
+        parts = [model.loo_proba_ if value == "loo" else model.predict_proba(X_test) for model in alone]
+        expected = sum(member.weight * part for member, part in zip(members, parts, strict=True))
+        got = family.loo_proba_ if value == "loo" else family.predict_proba(X_test)
+        np.testing.assert_allclose(got, expected, atol=1e-9)
+    assert family.kernel_ is max(members, key=lambda member: member.weight).kernel
+
+
+def test_weights_are_those_of_the_largest_leave_one_out_probability(table, family):
+    X, y, _, _ = table
+    parts = [GPClassifier(name, random_state=0).fit(X, y).loo_proba_ for name in ("matern", "laplacian")]
+    own = [part[np.arange(len(y)), y] for part in parts]
+
+    def objective(weight):
+        return np.log(weight * own[0] + (1.0 - weight) * own[1]).sum() + 0.3 * np.log(weight * (1.0 - weight))
+
+    grid = np.linspace(0.001, 0.999, 999)
+    best = grid[np.argmax([objective(weight) for weight in grid])]
+    assert family.hyper_.members[0].weight == pytest.approx(best, abs=0.02)
+
+
+def test_a_kernel_that_does_not_fit_gets_no_weight():
+    # A checkerboard along the diagonals: no sum or product of functions of one input is like it.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (150, 2))
+    y = (np.sin(3.0 * (X[:, 0] + X[:, 1])) > 0.0).astype(int)
+    members = GPClassifier("auto", random_state=0).fit(X, y).hyper_.members
+    assert members[0].weight > 0.9
+
+
+def test_family_can_be_saved_cloned_and_split(table, family, tmp_path):
+    X, y, X_test, _ = table
+    expected = family.predict_proba(X_test)
+    gpclass.save(family, tmp_path / "model.gpc")
+    np.testing.assert_allclose(gpclass.load(tmp_path / "model.gpc").predict_proba(X_test), expected, atol=1e-9)
+    np.testing.assert_allclose(pickle.load(io.BytesIO(pickle.dumps(family))).predict_proba(X_test), expected)
+    np.testing.assert_allclose(clone(family).fit(X, y).predict_proba(X_test), expected)
+    split = entropy_split(family, X_test)
+    assert np.all(split.epistemic >= 0.0)
+    assert np.all(split.aleatoric >= 0.0)
+    assert family.latent(X_test).mean.shape == (len(X_test), 3)
+
+
+def test_where_there_is_nothing_to_choose_from_one_kernel_is_learned(table):
+    X, y, _, _ = table
+    frame = pd.DataFrame({"a": np.where(X[:, 0] > 5.8, "long", "short"), "b": np.where(X[:, 2] > 3, "x", "y")})
+    sampled = GPClassifier("auto", hyper="importance", random_state=0).fit(X[:40], y[:40])
+    for model in (GPClassifier("auto").fit(frame, y), sampled):
+        assert [member.name for member in model.hyper_.members] == ["matern"]
