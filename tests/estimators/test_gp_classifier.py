@@ -562,7 +562,8 @@ class TestBadInput:
         [
             ({"inference": "magic"}, ValueError, "inference must be one of"),
             ({"hyper": "guess"}, ValueError, "hyper must be one of"),
-            ({"kernel": "rbf"}, TypeError, "expected a gpclass or scikit-learn kernel"),
+            ({"kernel": 3.0}, TypeError, "expected a gpclass or scikit-learn kernel"),
+            ({"kernel": "cubic"}, ValueError, "kernel must be a kernel, None or one of"),
             ({"likelihood": "cauchy"}, ValueError, "likelihood must be one of"),
             ({"likelihood": 3}, TypeError, "must be a gpclass likelihood"),
             ({"likelihood": "probit"}, ValueError, "Probit is for 2 classes, got 3"),

@@ -324,7 +324,7 @@ def test_regression_average():
     assert np.allclose(std**2, np.diag(cov))
     # By hand, over the members.
     means, seconds = 0.0, 0.0
-    for weight, posterior, likelihood in model.posterior_.members:
+    for weight, posterior, likelihood, _ in model.posterior_.members:
         m, v = posterior.latent(model._inputs.scaled(new))
         means += weight * m[:, 0]
         seconds += weight * (m[:, 0] ** 2 + v[:, 0] + likelihood.variance)

@@ -51,8 +51,10 @@ from gpclass.inference import EP, IVM, VB, Gibbs, Laplace, SparseEP, SparseVB
 from gpclass.kernels import (
     MLP,
     RBF,
+    Additive,
     Categorical,
     Constant,
+    Laplacian,
     Linear,
     Matern,
     PerClass,
@@ -355,6 +357,8 @@ fit("per_class_vb", GPClassifier(per_class, **given), iris)
 fit("per_class_ep", GPClassifier(per_class, inference="ep", **given), iris)
 fit("sum_of_kernels", GPClassifier(2.0 * Linear() + Constant(1.0) + 4.0 * RBF(1.0) + White(0.1), **given), iris)
 fit("product_of_kernels", GPClassifier(4.0 * RationalQuadratic(1.5, alpha=0.7) * MLP(), **given), cancer)
+fit("laplacian_kernel", GPClassifier(9.0 * Laplacian(3.0), **given), iris)
+fit("additive_kernel", GPClassifier(4.0 * Additive(1.5) + 4.0 * Additive(1.5, order=2), **given), cancer)
 fit("polynomial_kernel", GPClassifier(Polynomial(degree=2), **given), cancer)
 fit("scikit_kernel", GPClassifier(sk.ConstantKernel(4.0) * sk.RBF(1.5) + sk.WhiteKernel(0.1), **given), cancer)
 
@@ -362,6 +366,8 @@ fit("scikit_kernel", GPClassifier(sk.ConstantKernel(4.0) * sk.RBF(1.5) + sk.Whit
 
 search("default_kernel_binary", GPClassifier(random_state=0), cancer)
 search("default_kernel_multi", GPClassifier(random_state=0), iris)
+search("kernel_by_name", GPClassifier("rbf", random_state=0), cancer)
+search("kernel_family", GPClassifier("auto", random_state=0), iris)
 search("default_kernel_relevances", GPClassifier(random_state=0), rings)
 search("default_kernel_ten_classes", GPClassifier(hyper=Evidence(max_rows=60), random_state=0), digits)
 search("binary_bound", GPClassifier(RBF(1.0), inference=VB(objective="bound"), random_state=0), cancer)

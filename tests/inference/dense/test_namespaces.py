@@ -105,7 +105,9 @@ def test_latent_objective(likelihood, stacked):
     _agree(other.value, evidence.value)
     _agree(other.dK, evidence.dK)
     np.testing.assert_allclose(other.dlikelihood, evidence.dlikelihood, rtol=1e-8)
-    _agree(theirs.leave_one_out(found.mode, other.posterior), ours.leave_one_out(mode, evidence.posterior))
+    left_out = theirs.leave_one_out(found.mode, other.posterior), ours.leave_one_out(mode, evidence.posterior)
+    for here, there in zip(*left_out, strict=True):  # both on the host
+        np.testing.assert_allclose(here, there, rtol=1e-6)
     # The state of a fit on the host starts one on a device.
     _agree(theirs.start(mode.alpha).m, mode.m)
     assert -np.inf == theirs.at(_strict(np.full((N, C), 1e9))).J

@@ -35,7 +35,8 @@ _MOST_PROBLEMS = 500
 _MOST_NUMBERS = 5e7
 #: Problems that are solved together.
 _BLOCK = 8
-_MAX_ITER, _TOL = 20, 1e-2
+#: Newton's method converges quadratically, sweeps of EP linearly: each is as close when its steps are so small.
+_MAX_ITER, _TOL, _SWEEP_TOL = 20, 1e-4, 1e-2
 #: Share of the way to the matching sites that a sweep of EP goes.
 _DAMPING = 0.8
 #: Inputs are equal where the variance of their difference is below this share of their variances.
@@ -224,7 +225,7 @@ def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np
             means = problem.mean + _apply(P, pull.reshape(b, -1))
             covs = np.einsum("bscsd->bscd", P.reshape(b, size // C, C, size // C, C))
             moved, last = np.abs(means[:, :C] - last).max(), means[:, :C]
-            if moved < _TOL:
+            if moved < _SWEEP_TOL:
                 break
             mean, cov = problem.spread(means, C), covs.reshape(-1, C, C)[problem.inputs]
             alpha = nu - linalg.row_products(T, mean)
