@@ -11,7 +11,10 @@ from sklearn.datasets import load_iris
 
 import gpclass
 from gpclass import GPClassifier, GPRegressor, IVMClassifier
+from gpclass.estimators.gp_classifier import _members
 from gpclass.evaluation.uncertainty import entropy_split
+from gpclass.hyper import Evidence, Importance, NearestNeighbors
+from gpclass.inference import VB, Gibbs
 from gpclass.kernels import RBF, Additive, Laplacian, Matern, Sum
 
 
@@ -118,9 +121,10 @@ def test_family_can_be_saved_cloned_and_split(table, family, tmp_path):
     assert family.latent(X_test).mean.shape == (len(X_test), 3)
 
 
-def test_where_there_is_nothing_to_choose_from_one_kernel_is_learned(table):
+def test_where_there_is_nothing_to_choose_from_one_kernel_is_learned(table, family):
     X, y, _, _ = table
     frame = pd.DataFrame({"a": np.where(X[:, 0] > 5.8, "long", "short"), "b": np.where(X[:, 2] > 3, "x", "y")})
-    sampled = GPClassifier("auto", hyper="importance", random_state=0).fit(X[:40], y[:40])
-    for model in (GPClassifier("auto").fit(frame, y), sampled):
-        assert [member.name for member in model.hyper_.members] == ["matern"]
+    assert [member.name for member in GPClassifier("auto").fit(frame, y).hyper_.members] == ["matern"]
+    assert _members(family._inputs, Evidence(), VB()) == ("matern", "laplacian")
+    for search, engine in ((Importance(), VB()), (NearestNeighbors(), VB()), (Evidence(), Gibbs())):
+        assert _members(family._inputs, search, engine) == ("matern",)

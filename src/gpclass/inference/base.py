@@ -11,7 +11,7 @@ prior the engine works on (``inference.prior``), ``needs`` the likelihood method
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -106,18 +106,27 @@ class Fit(NamedTuple):
     """Result of an engine.
 
     ``log_evidence`` is the engine's own estimate of log p(y); ``objective`` is what learning maximises (the same unless
-    an engine has a better one). ``loo`` holds the latent moments at each training row without its own label and
-    ``gradient`` d objective / d theta, the kernel's parameters before the likelihood's, None unless asked for; both are
-    NumPy arrays whatever the namespace of the prior. ``state`` is what a fit with other parameters can start from.
+    an engine has a better one). ``loo`` holds the latent moments at each training row without its own label;
+    ``left_out`` are these, or what computes them, which keeps the matrices of the fit until ``settled``. ``gradient``
+    is d objective / d theta, the kernel's parameters before the likelihood's, None unless asked for. Both are NumPy
+    arrays whatever the namespace of the prior. ``state`` is what a fit with other parameters can start from.
     """
 
     posterior: Any
     log_evidence: float
     objective: float
     info: Info
-    loo: Latent | None = None
+    left_out: Latent | Callable[[], Latent] | None = None
     gradient: np.ndarray | None = None
     state: Any = None
+
+    @property
+    def loo(self) -> Latent | None:
+        return self.left_out() if callable(self.left_out) else self.left_out
+
+    def settled(self) -> Fit:
+        """The same with leave-one-out predictions that are computed."""
+        return self._replace(left_out=self.loo)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def train_active(
         except KeyboardInterrupt:  # before any row was selected: what there was is complete
             found = first._replace(info=first.info._replace(interrupted=True))
         info = found.info._replace(stopped=first.info.stopped or found.info.stopped)
-        found = found._replace(loo=first.loo, info=info)
+        found = found._replace(left_out=first.loo, info=info)
     more = {"sites": found.state, "interrupted": found.info.interrupted}
     return _finished(Trained, learned, settings, [found], labels, likelihood, found.posterior, found.loo, **more)
 
@@ -228,7 +228,7 @@ def _finished(
     messages += convergence_messages(hyper, objective.problem, ivm, unsettled.info, settings.default_kernel)
     more = {**summary(fits), "loo": loo, "messages": messages, **more}
     trained = kind(objective, objective.at(hyper.theta)[0], likelihood, posterior, hyper, **more)
-    return calibrated(trained, [WeightedFit(1.0, fits[0]._replace(loo=loo), likelihood)], labels, settings)
+    return calibrated(trained, [WeightedFit(1.0, fits[0]._replace(left_out=loo), likelihood)], labels, settings)
 
 
 def _split(

@@ -33,7 +33,7 @@ def train(
         objective, hyper, messages = learn(start, settings, rng, monitor, other_starts)
     final = objective.final()
     # A sampler of the latent functions has made its fits already; the first of them is reported.
-    fit = final.fit(hyper.theta, monitor=monitor) if hyper.fits is None else hyper.fits[0][2]
+    fit = final.fit(hyper.theta, monitor=monitor).settled() if hyper.fits is None else hyper.fits[0][2]
     kernel, likelihood = objective.at(hyper.theta)
     likelihood = likelihood.predictive
     messages += convergence_messages(hyper, objective.problem, engine, fit.info, settings.default_kernel)

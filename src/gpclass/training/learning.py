@@ -161,7 +161,7 @@ def fit_samples(
         for theta, weight in steps.each(zip(thetas, weights, strict=True)):
             n_tried += 1
             try:
-                fit = final.fit(theta, state)
+                fit = final.fit(theta, state).settled()
             except LinAlgError as error:
                 cause = str(error)
                 continue

@@ -31,7 +31,13 @@ def _refits(engine, likelihood, kernel, X, y, C):
 @pytest.fixture
 def everything(monkeypatch):
     """Every row is solved for again, at all inputs, to many digits."""
-    for name, value in {"_SMALL_MOVE": 0.0, "_PROBLEM_SIZE": 10**6, "_MOST": 10**6, "_TOL": 1e-9, "_SWEEP_TOL": 1e-9}.items():
+    for name, value in {
+        "_SMALL_MOVE": 0.0,
+        "_PROBLEM_SIZE": 10**6,
+        "_MOST": 10**6,
+        "_TOL": 1e-9,
+        "_SWEEP_TOL": 1e-9,
+    }.items():
         monkeypatch.setattr(left_out, name, value)
     monkeypatch.setattr(left_out, "_MAX_ITER", 200)
 

@@ -195,7 +195,7 @@ class IVM(Engine):
         if fit.loo is not None:
             for moment, own in zip(loo, fit.loo, strict=True):
                 moment[active.rows] = own
-        return fit._replace(loo=loo)
+        return fit._replace(left_out=loo)
 
     def refined(self, active: ActiveSet, y: np.ndarray, likelihood: Likelihood, monitor: Monitor = SILENT) -> Fit:
         """As ``finish``, but ``loo`` holds the active rows only, and only where dividing out their sites would flatter
@@ -235,7 +235,7 @@ def refined_sites(
         start = Sites(precision.copy(), precision * active.site_mean[:S])
         engine = EP(coupling="none", max_iter=400 if C == 1 else 100)
         fit = engine(prior, y, likelihood, init=start, monitor=steps)
-        return fit.state, fit._replace(loo=None)
+        return fit.state, fit._replace(left_out=None)
 
 
 def _leave_one_out(latent: LatentObjective, mode: Point) -> Latent:

@@ -18,7 +18,7 @@ All arrays have the namespace of K; the likelihood computes on the host, row by 
 """
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -96,7 +96,7 @@ class EP(Engine):
         state, info = self._sweep(scheme, init, monitor)
         log_evidence = info.trace[-1]
         slope = prior.gradient(*scheme.gradient(state)) if gradient else None
-        loo = None if gradient else scheme.leave_one_out(state)
+        loo = None if gradient else cache(lambda: scheme.leave_one_out(state))
         posterior = prior.posterior(scheme.terms(state))
         return Fit(posterior, log_evidence, log_evidence, info, loo, slope, state.sites)
 

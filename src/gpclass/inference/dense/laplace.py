@@ -6,6 +6,7 @@ classes of the probit it keeps every class's own curvature, where GR06 factorise
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,8 +47,8 @@ class Laplace(Engine):
         latent = LatentObjective(prior.K, y, likelihood, prior.n_latent)
         mode, objective_trace, converged, stopped = latent.maximise(init, self.tol, self.max_iter, monitor)
         evidence = latent.laplace(mode, gradient)
-        # Searches do not ask for it, and it costs as much as the posterior itself.
-        loo = None if gradient else latent.leave_one_out(mode, evidence.posterior)
+        # Few ask for it, and it costs as much as the posterior itself.
+        loo = None if gradient else cache(lambda: latent.leave_one_out(mode, evidence.posterior))
         info = Info(len(objective_trace) - 1, converged, tuple(objective_trace), stopped=stopped)
         posterior = prior.posterior(evidence.posterior.terms(mode.alpha))
         slope = prior.gradient(evidence.dK, evidence.dlikelihood) if gradient else None

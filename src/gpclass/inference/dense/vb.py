@@ -17,7 +17,7 @@ J - 1/2 log |I + W K|, with the curvature in product form (exact for up to three
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from ..base import Engine, Fit, GaussianTerms, Info, Latent
 from ..prior import DensePrior
 from ..settings import check_settings
 from .latent_objective import LatentObjective, Maximum, Point
+from .product_form_posterior import ProductFormPosterior
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,8 @@ class VB(Engine):
             dK, dlikelihood = laplace.dK, laplace.dlikelihood
             if self.objective == "laplace":
                 value = laplace.value
-            if not gradient:
-                mean, _ = latent.leave_one_out(mode, laplace.posterior)
-                loo = Latent.on_host(mean, left_out_variance(latent))
+            # Few ask for it, and it costs as much as the posterior itself.
+            loo = None if gradient else cache(partial(_leave_one_out, latent, mode, laplace.posterior))
         else:
             dK, dlikelihood = _bound_gradient(latent, mode)
         slope = prior.gradient(dK, dlikelihood) if gradient else None
@@ -122,6 +122,12 @@ def _bound_gradient(latent: LatentObjective, mode: Point) -> tuple[Array, np.nda
     precision = root[:, None] * linalg.inverse(latent.chol) * root
     n_shared = latent.shape[1] if latent.K.ndim == 2 else 1
     return 0.5 * (latent.outer(mode.alpha, mode.alpha) - n_shared * precision), by_noise
+
+
+def _leave_one_out(latent: LatentObjective, mode: Point, posterior: ProductFormPosterior) -> Latent:
+    """Means by the response of the mode, variances of VB's own kind."""
+    mean, _ = latent.leave_one_out(mode, posterior)
+    return Latent.on_host(mean, left_out_variance(latent))
 
 
 def left_out_variance(latent: LatentObjective) -> Array:
