@@ -44,7 +44,7 @@ def measure(name: str, n_rows: int, n_refits: int, engine: Any) -> list[str]:
         for limit in (most, 0.0):
             left_out._MOST_NUMBERS = limit
             start = time.perf_counter()
-            fit = engine(prior, y, likelihood)
+            fit = engine(prior, y, likelihood).settled()
             seconds.append(time.perf_counter() - start)
             losses.append(-likelihood.predict_log(*fit.loo)[rows, y][some].mean())
         left_out._MOST_NUMBERS = most
