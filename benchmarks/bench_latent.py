@@ -8,7 +8,7 @@ EP. "vecchia" is variational Bayes of the multinomial probit over all rows, whos
 with 30 earlier neighbours; its latent means are interpolated. Latent models get an amplitude, a factor of the
 length-scales and a temperature by 100 rows that are held back, those of the table are other ones; all rows come from
 the training part of each set. Differences of log loss are to label regression on the same rows, with their standard
-errors. "vecchia" takes half an hour on letter.
+errors. "vecchia" did not end within twenty minutes on letter.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ from sklearn.base import ClassifierMixin
 from ..inference import EP, VB, Laplace
 from ..inference.base import Engine
 from ..inference.calibration import Calibration
-from ..kernels import Kernel, Matern
+from ..kernels import Kernel
 from ..likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, Softmax, check_log_concave
 from ..training.trained import Trained
-from ._base import Base
+from ._base import SHAPES, Base
 
 LIKELIHOODS = {"probit": Probit, "logit": Logit, "multinomial_probit": MultinomialProbit, "softmax": Softmax}
 
@@ -45,7 +45,7 @@ class GPClassifierMixin(ClassifierMixin, Base):
 
     def _default_shape(self, length_scale: float) -> Kernel:
         # RBF and rougher kernels differ little on seven data sets but glass (docs/decisions/0006-default-kernel.md).
-        return Matern(length_scale, nu=2.5)
+        return SHAPES["matern"](length_scale)
 
     @property
     def _calibrates(self) -> bool:

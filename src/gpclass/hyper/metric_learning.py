@@ -3,8 +3,9 @@
 Every row is predicted from its nearest other rows under the present metric. The gradient of the log probability of a
 batch gives a step of Adam in all parameters: the kernel's, the noise and the link's. Neighbours are searched for anew
 now and then, for a pool of rows and with twice as many candidates as are needed; in between the nearest candidates are
-found exactly. Steps come in rounds, each of which ends with small ones. Leave-one-out predictions flatter a metric that
-was fitted to them, so rows that are held back decide whether a round was a gain, and whether another one follows.
+found exactly (of mixed columns, in the order of the last search). Steps come in rounds, each of which ends with small
+ones. Leave-one-out predictions flatter a metric that was fitted to them, so rows that are held back decide whether a
+round was a gain, and whether another one follows.
 
 First comes a length-scale for each column. Then columns may be mixed, which finds sums and differences of them that
 matter: the metric is that of (x / length_scale) (I + U) with a prior that keeps U small. It is kept where held-back

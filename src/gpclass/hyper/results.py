@@ -110,7 +110,7 @@ class HyperResult:
     samples : Samples or None
     rows : training rows that theta was learned from, None for all of them
     trace : what learning maximises after each of its iterations: the log posterior of theta, or a bound
-    members : the kernels of a family with their weights, largest or not; empty for one kernel
+    members : the kernels of a family with their weights, those of weight 0 included; empty for one kernel
     fits : (theta, weight, Fit) where sampling drew the latent functions too, None otherwise
     """
 

@@ -15,7 +15,7 @@ from .monitor import Monitor
 from .stacking import stacking_weights
 from .trained import LabelWeights, Settings, Trained
 
-#: Rows that each member has predicted before any row is seen, to all purposes, and the smallest weight worth having it.
+#: Pseudo-count of each member for its weight, and the smallest weight that is kept.
 _PSEUDO_COUNT, _SMALLEST_WEIGHT = 0.3, 0.02
 
 

@@ -16,11 +16,9 @@ from ...likelihoods import Likelihood
 from ...numerics import linalg
 from ...numerics.arrays import Array, like, namespace, on_host, to_host
 from ..base import GaussianTerms, Latent
+from .cavities import FLOOR, cavities
 from .left_out import by_sweeps, solve_again
 from .product_form_posterior import ProductFormPosterior, Workspace
-
-#: Curvatures stay above this: a class that does not matter for a row still needs a root.
-_FLOOR = 1e-100
 
 
 class CoupledSites(NamedTuple):
@@ -45,35 +43,6 @@ class _CoupledState(NamedTuple):
     broken: Array  # rows whose cavity is no distribution
 
 
-class Cavities(NamedTuple):
-    """Means (n, C) and covariances (n, C, C) of rows without their sites; the eigenvalues (n, C) of I - U' S U, whose
-    product is |I + V T|^-1; and which (n,) are no distribution, and keep their posterior."""
-
-    mean: Array
-    cov: Array
-    left: Array
-    broken: Array
-
-
-def cavities(mean: Array, cov: Array, d: Array, alpha: Array) -> Cavities:
-    """The cavities of rows with posterior means (n, C) and covariances S (n, C, C), sites of precision T by d (n, C),
-    and alpha = location - T mean."""
-    xp, d = namespace(d), namespace(d).clip(d, _FLOOR, None)
-    # T = U U' with U = D^1/2 (I - q q'), q = (d / s)^1/2: the cavity covariance is S + S U (I - U'S U)^-1 U' S.
-    q = xp.sqrt(d / xp.sum(d, axis=1, keepdims=True))
-    U = xp.sqrt(d)[:, :, None] * (linalg.identity(d.shape[1], d) - q[:, :, None] * q[:, None, :])
-    SU = cov @ U
-    values, vectors = xp.linalg.eigh(xp.matrix_transpose(U) @ SU)
-    broken = values[:, -1] >= 1.0 - 1e-12
-    left = xp.where(broken[:, None], 1.0, 1.0 - values)
-    turned = SU @ vectors
-    cavity_cov = cov + (turned / left[:, None, :]) @ xp.matrix_transpose(turned)
-    cavity_cov = xp.where(broken[:, None, None], cov, cavity_cov)
-    # mean_- = S_- (S^-1 mean - location) = mean - S_- (location - T mean) = mean - S_- alpha
-    cavity_mean = xp.where(broken[:, None], mean, mean - linalg.row_products(cavity_cov, alpha))
-    return Cavities(cavity_mean, cavity_cov, left, broken)
-
-
 class CoupledScheme:
     """How sites that couple the classes turn into posteriors and cavities, and cavities into matching sites."""
 
@@ -92,7 +61,7 @@ class CoupledScheme:
 
     def refresh(self, d: Array, location: Array) -> _CoupledState:
         """The posterior and the cavities for these sites; overwrites the matrices of the last."""
-        xp, d = self._xp, self._xp.clip(d, _FLOOR, None)
+        xp, d = self._xp, self._xp.clip(d, FLOOR, None)
         posterior = ProductFormPosterior(self.K, d, self._workspace)
         # Not as location - T mean: at large amplitudes predictions k*' alpha need digits that the mean has lost.
         alpha = posterior.alpha(location)
@@ -135,7 +104,7 @@ class CoupledScheme:
         mean, cov = (np.array(to_host(part)) for part in (state.cavity_mean, state.cavity_cov))
         centre = to_host(state.mean), to_host(state.alpha)
         sites = to_host(state.sites.d), to_host(state.sites.location)
-        solve = by_sweeps(self.y, self.likelihood, *sites, cavities)
+        solve = by_sweeps(self.y, self.likelihood, *sites)
         solve_again(state.posterior, self.likelihood, self.y, centre, (mean, cov), solve)
         return Latent(mean, cov)
 

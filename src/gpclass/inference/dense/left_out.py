@@ -15,7 +15,7 @@ With one input that has one row this is linear response, or the cavity; with all
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ...likelihoods import Likelihood
 from ...numerics import linalg
 from ...numerics import product_form as curvature
 from ...numerics.arrays import to_host
+from .cavities import cavities
 from .product_form_posterior import ProductFormPosterior
 
 #: Latent values of a small problem, about, and the fewest and most inputs in it.
@@ -47,14 +48,13 @@ class SmallProblems(NamedTuple):
     """b problems with s inputs each.
 
     ``rows`` (t,) are those at the inputs, one of each kind of equal rows, in the order of the inputs; ``inputs`` (t,)
-    has the input of each, counted through all problems. ``counts`` (t,) says how many such rows there are, and
-    ``left`` (t,) how many are left when one is taken out of its problem. Prior means are (b, sC), covariances
+    has the input of each, counted through all problems, and ``left`` (t,) how many rows of the kind there are when one
+    is taken out of its problem. Prior means are (b, sC), covariances
     (b, sC, sC), and ``alpha`` (t, C) has the gradients of the rows in the whole problem.
     """
 
     rows: np.ndarray
     inputs: np.ndarray
-    counts: np.ndarray
     left: np.ndarray
     alpha: np.ndarray
     mean: np.ndarray
@@ -75,7 +75,7 @@ class SmallProblems(NamedTuple):
 Solver = Callable[[SmallProblems], tuple[np.ndarray, np.ndarray]]
 
 
-def largest_moves(moves: np.ndarray) -> np.ndarray:
+def _largest_moves(moves: np.ndarray) -> np.ndarray:
     """How far (n,) each row moves, for steps (n, C) of its latent values; a step common to all classes is none."""
     return np.abs(moves - moves.mean(axis=1, keepdims=True)).max(axis=1)
 
@@ -91,7 +91,7 @@ def solve_again(
     """Replace means (n, C) and covariances (n, C, C) of rows without their labels where these are far from ``centre``,
     the mean and alpha (n, C) of the posterior."""
     (mean, alpha), (n, C) = centre, centre[0].shape
-    moves = largest_moves(left_out[0] - mean)
+    moves = _largest_moves(left_out[0] - mean)
     if C * n * n > _MOST_NUMBERS:
         return
     K = to_host(posterior.K)
@@ -120,7 +120,7 @@ def solve_again(
         inputs, kinds = np.repeat(np.arange(near.size), [len(group) for group in groups]), np.concatenate(groups)
         rows, copies = example[kinds], counts[kinds].astype(float)
         left = copies - np.where(kinds == block[inputs // size], share[rows], 0.0)
-        start = SmallProblems(rows, inputs, copies, left, alpha[rows], mean[near].reshape(len(block), -1), np.empty(0))
+        start = SmallProblems(rows, inputs, left, alpha[rows], mean[near].reshape(len(block), -1), np.empty(0))
         A = np.stack([_posterior_block(own, shared, group) for group in near])
         V = np.linalg.solve(np.eye(size * C) - _times_blocks(A, start.summed(copies[:, None, None] * W[rows])), A)
         V = 0.5 * (V + np.swapaxes(V, 1, 2))
@@ -210,8 +210,8 @@ def by_modes(y: np.ndarray, likelihood: Likelihood) -> Solver:
     return solve
 
 
-def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np.ndarray, cavities: Any) -> Solver:
-    """Sweeps of EP with coupled sites, from those (n, C) of all rows; ``cavities`` is ``coupled_ep.cavities``."""
+def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np.ndarray) -> Solver:
+    """Sweeps of EP with coupled sites, from those (n, C) of all rows."""
 
     def solve(problem: SmallProblems) -> tuple[np.ndarray, np.ndarray]:
         (b, size), V, C = problem.mean.shape, problem.cov, d.shape[1]
