@@ -14,7 +14,7 @@ from gpclass import GPClassifier, GPRegressor, IVMClassifier
 from gpclass.estimators.gp_classifier import _members
 from gpclass.evaluation.uncertainty import entropy_split
 from gpclass.hyper import Evidence, Importance, NearestNeighbors
-from gpclass.inference import VB, Gibbs
+from gpclass.inference import EP, VB, Gibbs
 from gpclass.kernels import RBF, Additive, Laplacian, Matern, Sum
 
 
@@ -75,9 +75,10 @@ def test_unknown_names_are_refused(table, estimator, names):
 def test_probabilities_of_a_family_are_weighted_means_of_its_members(table, family):
     X, y, X_test, _ = table
     members = family.hyper_.members
-    assert [member.name for member in members] == ["matern", "laplacian"]
+    assert [member.name for member in members] == ["additive", "quantiles"]
     assert sum(member.weight for member in members) == pytest.approx(1.0)
-    alone = [GPClassifier(member.name, random_state=0).fit(X, y) for member in members]
+    engine = EP(objective="laplace")
+    alone = [GPClassifier(member.name, inference=engine, random_state=0).fit(X, y) for member in members]
     for value in ("predict_proba", "loo"):
         parts = [model.loo_proba_ if value == "loo" else model.predict_proba(X_test) for model in alone]
         expected = sum(member.weight * part for member, part in zip(members, parts, strict=True))
@@ -88,7 +89,9 @@ def test_probabilities_of_a_family_are_weighted_means_of_its_members(table, fami
 
 def test_weights_are_those_of_the_largest_leave_one_out_probability(table, family):
     X, y, _, _ = table
-    parts = [GPClassifier(name, random_state=0).fit(X, y).loo_proba_ for name in ("matern", "laplacian")]
+    engine = EP(objective="laplace")
+    alone = [GPClassifier(name, inference=engine, random_state=0).fit(X, y) for name in ("additive", "quantiles")]
+    parts = [model.loo_proba_ for model in alone]
     own = [part[np.arange(len(y)), y] for part in parts]
 
     def objective(weight):
@@ -99,13 +102,19 @@ def test_weights_are_those_of_the_largest_leave_one_out_probability(table, famil
     assert family.hyper_.members[0].weight == pytest.approx(best, abs=0.02)
 
 
-def test_a_kernel_that_does_not_fit_gets_no_weight():
-    # A checkerboard along the diagonals: no sum or product of functions of one input is like it.
+def test_the_kernel_that_fits_gets_more_weight():
+    # Classes that alternate in the logarithm of an input: ranks spread them evenly.
     rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (150, 2))
-    y = (np.sin(3.0 * (X[:, 0] + X[:, 1])) > 0.0).astype(int)
+    X = np.exp(rng.uniform(-3.0, 3.0, (150, 1))) * rng.choice([-1.0, 1.0], (150, 1))
+    y = (np.sin(2.0 * np.sign(X[:, 0]) * np.log(np.abs(X[:, 0]))) > 0.0).astype(int)
     members = GPClassifier("auto", random_state=0).fit(X, y).hyper_.members
-    assert members[0].weight > 0.9
+    assert members[1].weight > 0.6
+
+
+def test_members_with_weights_of_rows_are_learned_by_vb(table):
+    X, y, _, _ = table
+    model = GPClassifier("auto", random_state=0).fit(X, y, sample_weight=np.linspace(0.5, 1.5, len(y)))
+    assert [member.name for member in model.hyper_.members] == ["additive", "quantiles"]
 
 
 def test_family_can_be_saved_cloned_and_split(table, family, tmp_path):
@@ -125,6 +134,6 @@ def test_where_there_is_nothing_to_choose_from_one_kernel_is_learned(table, fami
     X, y, _, _ = table
     frame = pd.DataFrame({"a": np.where(X[:, 0] > 5.8, "long", "short"), "b": np.where(X[:, 2] > 3, "x", "y")})
     assert [member.name for member in GPClassifier("auto").fit(frame, y).hyper_.members] == ["matern"]
-    assert _members(family._inputs, Evidence(), VB()) == ("matern", "laplacian")
+    assert _members(family._inputs, Evidence(), VB()) == ("additive", "quantiles")
     for search, engine in ((Importance(), VB()), (NearestNeighbors(), VB()), (Evidence(), Gibbs())):
         assert _members(family._inputs, search, engine) == ("matern",)

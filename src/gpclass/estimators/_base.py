@@ -20,7 +20,7 @@ from ..inference.base import Engine, Latent, check_engine, either
 from ..inference.posteriors import DrawsPosterior
 from ..inference.problem import Problem
 from ..io.arviz_bridge import inference_data
-from ..kernels import RBF, Additive, Categorical, Kernel, Laplacian, Matern, View, from_sklearn
+from ..kernels import RBF, Additive, Categorical, Kernel, Laplacian, Matern, Quantiles, View, from_sklearn
 from ..likelihoods import Likelihood, Weighted
 from ..training.monitor import Callbacks, Monitor, Terminal, Together
 from ..training.neighbors import TrainedNeighbors
@@ -102,6 +102,7 @@ SHAPES: dict[str, Callable[[float], Kernel]] = {
     "rbf": RBF,
     "laplacian": lambda length_scale: Laplacian(length_scale**2),
     "additive": lambda length_scale: Additive(1.5) + 1.0 * Matern(length_scale, nu=2.5),
+    "quantiles": lambda length_scale: Quantiles(Additive(1.5) + 1.0 * Matern(length_scale, nu=2.5)),
 }
 
 

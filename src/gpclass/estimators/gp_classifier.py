@@ -28,7 +28,7 @@ from ._labels import Labels, check_labels, class_factors, is_soft, soft_labels
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 
 #: What ``kernel="auto"`` learns.
-FAMILY = ("matern", "laplacian")
+FAMILY = ("additive", "quantiles")
 
 
 class GPClassifier(GPClassifierMixin, GPEstimator):
@@ -38,17 +38,18 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     ----------
     kernel : kernel of ``gpclass.kernels`` or of scikit-learn, or str, default=None
         Covariance of the latent functions and the starting values of its parameters. None is amplitude * Matern
-        (nu = 2.5) on standardised inputs, with one length-scale, or one for each of up to 30 inputs where leave-one-out
+        (nu = 2.5) on standardised inputs, with one length-scale, or one for each input where leave-one-out
         predictions clearly gain by it. "matern" is the same, "rbf", "laplacian" and "additive" have another shape
-        ("additive" is a sum of functions of one input plus a Matern kernel). "auto" learns a "matern" and a
-        "laplacian" kernel, and averages their predictions with weights by their leave-one-out predictions.
+        ("additive" is a sum of functions of one input plus a Matern kernel), "quantiles" is "additive" on the normal
+        scores of the inputs. "auto" learns an "additive" and a "quantiles" kernel, and averages their predictions with
+        weights by their leave-one-out predictions.
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : engine or str, default="auto"
         "auto" is "vb" where the likelihood has Gaussian auxiliaries (probits), else "laplace"; "ep" where the
-        likelihood has parameters to learn, label noise among them. "vb" is the variational Bayes of GR06, "ep" joint
-        expectation propagation, "laplace" Laplace's method, "gibbs" sampling: slow, and the truth at the learned
-        kernel parameters.
+        likelihood has parameters to learn, label noise among them, and, after learning by "vb", for kernel="auto".
+        "vb" is the variational Bayes of GR06, "ep" joint expectation propagation, "laplace" Laplace's method, "gibbs"
+        sampling: slow, and the truth at the learned kernel parameters.
     hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" and "loo" learn kernel parameters by maximum evidence and by leave-one-out predictions, "neighbors"
         learns a length-scale for each input by predictions from nearest rows, "fixed" leaves all alone. "auto" is
@@ -177,7 +178,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
                 bool(np.all(weighted.weights == 1.0) and np.all(weighted.left_out == 1.0)),
             )
             weighted = LabelWeights(*(part[kept] for part in weighted))
-            engine = self._engine(likelihood, soft or not plain)
+            engine = self._engine(likelihood, soft or not plain, family)
             if soft:
                 likelihood = SoftLabels(base=likelihood, proba=weighted.proba)
             n_latent = likelihood.n_latent(len(labels))
@@ -256,9 +257,11 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
             )
         return LabelWeights(proba, weights, left_out)
 
-    def _engine(self, likelihood: Likelihood, weighted: bool) -> Engine:
+    def _engine(self, likelihood: Likelihood, weighted: bool, family: bool) -> Engine:
         if isinstance(self.inference, str) and self.inference == "auto":
-            return best_engine(likelihood, weighted)
+            engine = best_engine(likelihood, weighted)
+            # EP predicts better, also at parameters that VB has learned; it takes no weights.
+            return EP(objective="laplace") if family and engine == VB() and not weighted else engine
         if isinstance(self.inference, str) and self.inference == "gibbs":
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             return Gibbs(random_state=seed, n_jobs=self.n_jobs)
@@ -270,5 +273,5 @@ def _members(inputs: Inputs, search: Search, engine: Engine) -> tuple[str, ...]:
     sampled or length-scales learned from neighbours, and for an engine without leave-one-out predictions."""
     only_categories = len(inputs.encoders) == inputs.n_features
     if only_categories or search.samples or isinstance(search, NearestNeighbors) or isinstance(engine, Gibbs):
-        return FAMILY[:1]
+        return ("matern",)
     return FAMILY

@@ -6,6 +6,7 @@ from .categorical import Categorical
 from .columns import Columns
 from .dot_product import MLP, Linear, Polynomial
 from .precomputed import Precomputed
+from .quantiles import Quantiles
 from .sklearn_bridge import from_sklearn
 from .stationary import RBF, Matern, RationalQuadratic
 from .structured import diffusion_gram, kmer_gram, spectrum_gram
@@ -26,6 +27,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Product",
+    "Quantiles",
     "RationalQuadratic",
     "Scaled",
     "Sum",

@@ -76,11 +76,11 @@ class Laplacian(Stationary):
 
 
 @jit
-def _additive(start, stop, X, Z, profile, order, K):
+def _additive(start, stop, X, Z, symmetric, profile, order, K):
     """Means over columns, or pairs of them, of (products of) one-dimensional kernels."""
     d = X.shape[1]
     for i in range(start, stop):
-        for j in range(len(Z)):
+        for j in range(i + 1 if symmetric else len(Z)):
             total, squares = 0.0, 0.0
             for c in range(d):
                 step = X[i, c] - Z[j, c]
@@ -88,16 +88,19 @@ def _additive(start, stop, X, Z, profile, order, K):
                 total += k
                 squares += k * k
             K[i, j] = total / d if order == 1 else (total * total - squares) / (d * (d - 1))
+            if symmetric:
+                K[j, i] = K[i, j]
 
 
 @jit
-def _additive_gradient(start, stop, G, X, Z, profile, order, by_row):
+def _additive_gradient(start, stop, G, X, Z, symmetric, profile, order, by_row):
     """sum_j G_ij dK_ij / dlog length_scale_c for every row i and column c."""
     d = X.shape[1]
     own, slopes = np.empty(d), np.empty(d)
     for i in range(start, stop):
         by_row[i] = 0.0
-        for j in range(len(Z)):
+        for j in range(i if symmetric else len(Z)):  # on the diagonal there is no slope
+            weight = G[i, j] + G[j, i] if symmetric else G[i, j]
             total = 0.0
             for c in range(d):
                 step = X[i, c] - Z[j, c]
@@ -107,7 +110,7 @@ def _additive_gradient(start, stop, G, X, Z, profile, order, by_row):
             for c in range(d):
                 # e_2 = (e_1^2 - sum k^2) / 2 has the slope e_1 - k_c
                 rest = 1.0 / d if order == 1 else 2.0 * (total - own[c]) / (d * (d - 1))
-                by_row[i, c] += G[i, j] * rest * slopes[c]
+                by_row[i, c] += weight * rest * slopes[c]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,9 +147,9 @@ class Additive(Stationary):
         else:
             scaled = np.ascontiguousarray(X / self.length_scale)
             other = scaled if Z is None else np.ascontiguousarray(Z / self.length_scale)
-            common, cost = (scaled, other, PROFILES[self.nu], self.order), 8.0 * other.size
+            common, cost = (scaled, other, Z is None, PROFILES[self.nu], self.order), 8.0 * other.size
             K = np.empty((len(scaled), len(other)))
-            over_rows(_additive, len(scaled), cost, scaled, other, *common[2:], K)
+            over_rows(_additive, len(scaled), cost, *common, K)
 
             def by_column(G: Array) -> np.ndarray:
                 by_row = np.empty(scaled.shape)

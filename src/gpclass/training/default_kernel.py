@@ -14,14 +14,14 @@ from ..kernels import Kernel, View
 from ..kernels.stationary import Stationary
 from .monitor import Monitor
 
-#: With more inputs than this the default kernel keeps one length-scale.
-_MOST_RELEVANCES = 30
 #: How many nats leave-one-out predictions must gain before the default kernel gets a length-scale for each input.
 _CLEAR_GAIN = 5.0
+#: How many nats slopes promise for each input by chance (0.06 to 0.08 on tables where nothing was to be gained).
+_CHANCE_GAIN = 0.05
 #: A prior under which length-scales of different inputs are similar.
 _SIMILAR = Normal(sd=0.5)
-#: How many nats for each input they must gain before that prior is dropped.
-_GAIN_PER_INPUT = 2.0
+#: How many nats for each input, of up to so many, they must gain before that prior is dropped.
+_GAIN_PER_INPUT, _COUNTED_INPUTS = 2.0, 30
 
 
 def learn_default(
@@ -36,7 +36,7 @@ def learn_default(
         optimiser = Evidence() if isinstance(search.prior, str) else Evidence(prior=search.prior)
     found = optimiser(objective, rng, monitor, effort)
     similar = False
-    if objective.problem.X.shape[1] in range(2, _MOST_RELEVANCES + 1):
+    if objective.problem.X.shape[1] > 1:
         objective, found, similar = _try_relevances(objective, found, optimiser, rng, monitor)
     if not search.samples:
         return objective, found
@@ -61,21 +61,23 @@ def _try_relevances(
 ) -> tuple[Objective, HyperResult, bool]:
     """One length-scale for each input instead of one for all, where that clearly predicts better.
 
-    Learning starts from the isotropic optimum and stays near it by a tight prior. Where that pays, it goes on from
-    there without that prior, and leave-one-out predictions decide again, by a margin that grows with the number of
-    inputs. Length-scales that were given a prior keep it, and are learned freely at once. Also returned: whether
-    length-scales were found with the tight prior.
+    Nothing is tried where the slopes at the isotropic optimum promise little. Else learning starts there and stays
+    near it by a tight prior. Where that pays, it goes on without that prior, and leave-one-out predictions decide
+    again, by a margin that grows with the number of inputs. Length-scales that were given a prior keep it, and are
+    learned freely at once. Also returned: whether length-scales were found with the tight prior.
     """
     similar, stopped = False, found.stopped
     few = search.max_rows or objective.n_rows
     n_features = objective.problem.X.shape[1]
-    score = objective.thinned(few).loo_score(found.theta)[0]
     at_optimum = objective.problem.started_at(found.theta)
     ard = replace(objective, problem=replace(at_optimum, kernel=with_relevances(at_optimum.kernel, n_features)))
-    tight, margin = _with_similar_scales(search.prior, ard.problem), _GAIN_PER_INPUT * n_features
+    tight, margin = _with_similar_scales(search.prior, ard.problem), _GAIN_PER_INPUT * min(n_features, _COUNTED_INPUTS)
     stages = [(tight, _CLEAR_GAIN), (search.prior, margin)]
     if tight == search.prior:
         stages = [(search.prior, max(_CLEAR_GAIN, margin))]
+    elif _largest_gain(ard, search) < _CLEAR_GAIN + _CHANCE_GAIN * n_features:
+        return objective, found, similar
+    score = objective.thinned(few).loo_score(found.theta)[0]
     for prior, least in stages:
         trial = replace(search, prior=prior)(ard, rng, monitor)
         stopped |= trial.stopped
@@ -86,6 +88,16 @@ def _try_relevances(
         found = replace(trial, n_evaluations=found.n_evaluations + trial.n_evaluations)
         ard = replace(ard, problem=ard.problem.started_at(trial.theta))
     return objective, replace(found, stopped=stopped), similar
+
+
+def _largest_gain(ard: Objective, search: Evidence) -> float:
+    """How much the log posterior can rise by length-scales that are expected to be similar.
+
+    With slopes g of a concave evidence and prior variances s^2 of the steps, by at most s^2 |g|^2 / 2.
+    """
+    _, slopes = replace(search, prior=None).target(ard.thinned(search.max_rows), strict=False)(ard.theta)
+    of_scales = np.array([entry.role == "length_scale" for entry in ard.problem.theta_entries])
+    return 0.5 * _SIMILAR.sd**2 * float(np.sum(slopes[of_scales] ** 2))
 
 
 def with_relevances(kernel: Kernel, n_features: int) -> Kernel:
