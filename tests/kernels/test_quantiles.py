@@ -37,7 +37,9 @@ def test_many_values_are_thinned_and_missing_ones_passed_on():
     learned = Distribution.of(X)
     assert len(learned.values[0]) == 200
     ranks = np.argsort(np.argsort(X[3:, 0])) + 0.5
-    np.testing.assert_allclose(learned(X[3:])[:, 0], scores_of(ranks), atol=0.05)
+    off = np.abs(learned(X[3:])[:, 0] - scores_of(ranks))
+    assert off.mean() < 0.01
+    assert off.max() < 0.25  # between the last two values of a tail
     assert np.all(np.isnan(learned(X[:3])))
 
 

@@ -17,6 +17,8 @@ from .trained import LabelWeights, Settings, Trained
 
 #: Pseudo-count of each member for its weight, and the smallest weight that is kept.
 _PSEUDO_COUNT, _SMALLEST_WEIGHT = 0.3, 0.02
+#: Members that predict alike take many steps to settle their weights.
+_EM_STEPS = 3000
 
 
 def train_family(
@@ -60,6 +62,6 @@ def _weights(loo_probas: list[np.ndarray], labels: LabelWeights) -> np.ndarray:
     rows, codes = np.nonzero(labels.proba)
     counts = labels.weights[rows] * labels.proba[rows, codes]
     log_probs = np.log(np.maximum([proba[rows, codes] for proba in loo_probas], 1e-300))
-    weights = stacking_weights(log_probs, np.full(len(loo_probas), _PSEUDO_COUNT), counts)
+    weights = stacking_weights(log_probs, np.full(len(loo_probas), _PSEUDO_COUNT), counts, _EM_STEPS)
     weights = np.where(weights < _SMALLEST_WEIGHT, 0.0, weights)
     return weights / weights.sum()
