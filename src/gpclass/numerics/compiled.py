@@ -31,12 +31,12 @@ INV_SQRT_2PI = 1.0 / np.sqrt(2.0 * np.pi)
 FAR = 38.0
 
 
-def _mills_coefficients(degree: int = 20) -> np.ndarray:
-    """Chebyshev coefficients of (1 + a) exp(a^2/2) Phi(-a) in t = (a - 5.3) / (a + 5.3), a >= 0."""
+def _mills_coefficients(degree: int = 20) -> tuple[float, ...]:
+    """A polynomial for (1 + a) exp(a^2/2) Phi(-a) in t = (a - 5.3) / (a + 5.3), a >= 0: its coefficients fall."""
     t = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     a = 5.3 * (1.0 + t) / (1.0 - t)
     values = (1.0 + a) * 0.5 * erfcx(a / np.sqrt(2.0))
-    return np.polynomial.chebyshev.chebfit(t, values, degree)
+    return tuple(np.polynomial.chebyshev.cheb2poly(np.polynomial.chebyshev.chebfit(t, values, degree)).tolist())
 
 
 _MILLS = _mills_coefficients()
@@ -44,12 +44,24 @@ _MILLS = _mills_coefficients()
 
 @jit
 def mills(a):
-    """exp(a^2/2) Phi(-a) for a >= 0, to 1e-15 relative."""
-    t = (a - 5.3) / (a + 5.3)
-    high, low = 0.0, 0.0
-    for i in range(_MILLS.size - 1, 0, -1):  # Clenshaw
-        high, low = 2.0 * t * high - low + _MILLS[i], high
-    return (t * high - low + _MILLS[0]) / (1.0 + a)
+    """exp(a^2/2) Phi(-a) for a >= 0, to 1e-15 relative.
+
+    One division for the variable and the factor of the polynomial, whose terms are summed in groups (Estrin's scheme):
+    a chain of twenty dependent steps would take three times as long.
+    """
+    c = _MILLS
+    one, shifted = 1.0 + a, a + 5.3
+    inverse = 1.0 / (one * shifted)
+    t = (a - 5.3) * one * inverse
+    t2 = t * t
+    t4 = t2 * t2
+    t8 = t4 * t4
+    p0 = (c[0] + c[1] * t) + (c[2] + c[3] * t) * t2
+    p1 = (c[4] + c[5] * t) + (c[6] + c[7] * t) * t2
+    p2 = (c[8] + c[9] * t) + (c[10] + c[11] * t) * t2
+    p3 = (c[12] + c[13] * t) + (c[14] + c[15] * t) * t2
+    p4 = (c[16] + c[17] * t) + (c[18] + c[19] * t) * t2
+    return ((p0 + p1 * t4) + ((p2 + p3 * t4) + (p4 + c[20] * t4) * t8) * t8) * shifted * inverse
 
 
 @jit

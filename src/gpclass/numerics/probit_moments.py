@@ -21,11 +21,11 @@ where the integrand is steepest, so that unequal variances only cost more nodes.
 the tails and whenever t_i is large against some t_j.
 """
 
-from math import ceil, exp, expm1, log, log1p, sqrt
+from math import ceil, exp, log, log1p, sqrt
 
 import numpy as np
 
-from .compiled import FAR, as_places, jit, mills, normal_parts, over_rows
+from .compiled import FAR, INV_SQRT_2PI, as_places, jit, jit_sums, mills, normal_parts, over_rows
 
 #: How far below its maximum the log integrand is followed: what is left out is below exp(-DROP) of the whole.
 DROP = 36.0
@@ -36,6 +36,10 @@ ROUGH_DROP, ROUGH_STEP = 16.0, 1.1
 #: log Z is about minus a gap squared; beyond this size its digits no longer resolve the integrand.
 LARGEST_MEAN = 1e7
 _TINY = 1e-150
+#: Nodes between fresh exponentials, and what is 0: products of smaller numbers are slow.
+_PIECE, _SMALLEST = 64, 1e-290
+#: So many mantissas are multiplied before their logarithm is taken: each is at least 1e-9.
+_FEW_CLASSES = 16
 Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -153,19 +157,6 @@ def _node(u, a, b, k, peak, x, h):
 
 
 @jit
-def _complement_node(u, a, b, k):
-    """N(u) (1 - prod_j Phi(x_j)) up to 1/sqrt(2 pi), to full relative accuracy."""
-    log_product = 0.0
-    for j in range(k):
-        x = a[j] * u + b[j]
-        if x > 0.0:
-            log_product += log1p(-exp(-0.5 * x * x) * mills(x))
-        else:
-            log_product += log(mills(-x)) - 0.5 * x * x
-    return -expm1(log_product) * exp(-0.5 * u * u)
-
-
-@jit
 def _log_probability(peak, integral, certain, complement):
     """log Z; from 1 - Z where Z is so close to 1 that its own logarithm would lose every digit."""
     if certain:
@@ -174,47 +165,149 @@ def _log_probability(peak, integral, certain, complement):
 
 
 @jit
+def _squares(start, step, n, out):
+    """exp(-x^2 / 2) at n points x = start + s step, 0 beyond FAR.
+
+    From each point to the next by two products, outwards from the point nearest to 0, in pieces short enough that
+    rounding does not add up: digits are lost with the square of the length of a piece.
+    """
+    ratio = exp(-step * step)
+    for first in range(0, n, _PIECE):
+        last = min(first + _PIECE, n) - 1
+        anchor = min(max(int(-start / step + 0.5), first), last)
+        x = start + anchor * step
+        height = exp(-0.5 * x * x) if abs(x) < FAR else 0.0
+        out[anchor] = height
+        for direction in (1, -1):
+            value, factor = height, exp(-direction * step * x - 0.5 * step * step) if height > 0.0 else 0.0
+            s = anchor + direction
+            while first <= s <= last:
+                value *= factor
+                factor *= ratio
+                if value < _SMALLEST:
+                    value = 0.0
+                out[s] = value
+                s += direction
+
+
+@jit_sums
+def _add_class(a, b, low, width, n, squares, x_plus_h, h, value, mantissa):
+    """One more class at the n nodes: its hazards h, x + h, and what it adds to the log integrand and its mantissa.
+
+    Phi(x) is the mantissa times exp(-x^2 / 2) left of 0. No branches: the loop runs in vector instructions.
+    """
+    for s in range(n):
+        x = a * (low + s * width) + b
+        m = mills(abs(x))
+        right = x > 0.0
+        p = 1.0 - squares[s] * m if right else m
+        h[s] = INV_SQRT_2PI * (squares[s] if right else 1.0) / p
+        x_plus_h[s] = x + h[s]
+        mantissa[s] *= p
+        value[s] -= 0.0 if right else 0.5 * x * x
+
+
+@jit_sums
+def _add_to_complement(a, b, low, width, n, squares, complement):
+    """1 - prod_j Phi(x_j) with one more class, to full relative accuracy: c + (1 - c) Phi(-x) has no cancellation."""
+    for s in range(n):
+        x = a * (low + s * width) + b
+        tail = squares[s] * mills(abs(x))
+        complement[s] += (1.0 - complement[s]) * (tail if x > 0.0 else 1.0 - tail)
+
+
+@jit_sums
+def _weighted_sums(g, h, x_plus_h, n):
+    """Sums over nodes of g h and g h (x + h)."""
+    first, own = 0.0, 0.0
+    for s in range(n):
+        product = g[s] * h[s]
+        first += product
+        own += product * x_plus_h[s]
+    return first, own
+
+
+@jit_sums
+def _weighted_product(g, h, other, n):
+    """The sum over nodes of g h h'."""
+    total = 0.0
+    for s in range(n):
+        total += g[s] * h[s] * other[s]
+    return total
+
+
+@jit_sums
+def _weighted_square(g, along, n):
+    """The sum over nodes of g along^2."""
+    total = 0.0
+    for s in range(n):
+        total += g[s] * along[s] * along[s]
+    return total
+
+
+@jit
 def _moment_rows(start, stop, labels, means, scales, order, drop, widest, log_z, gradient, hessian):
     """order 0: log Z; 1: and gradient and Hessian's diagonal (n, K, 1); 2: and full Hessian (n, K, K)."""
     K = means.shape[1]
     a, b, index = np.empty(K), np.empty(K), np.empty(K, np.int64)
-    x, h = np.empty(K), np.empty(K)
     first, own = np.empty(K), np.empty(K)
     second = np.empty((K, K))  # E[h_j h_q] below the diagonal; order 1 needs the diagonal alone
+    room = 0
     for n in range(start, stop):
         i = labels[n]
         t = scales[n]
         k = _gaps(i, means[n], t, a, b, index, K)
         peak, low, high, intervals, certain = _support(a, b, k, drop, widest)
         k = _drop_distant(a, b, index, k, low)
-        width = (high - low) / intervals
-        total, complement, summed = 0.0, 0.0, 0.0
-        first[:k], own[:k], second[:k, :k] = 0.0, 0.0, 0.0
-        for s in range(intervals + 1):
+        width, nodes = (high - low) / intervals, intervals + 1
+        if nodes > room:
+            room = 2 * nodes
+            h, x_plus_h = np.empty((K, room)), np.empty((K, room))
+            squares, g, mantissa, complement, along = (
+                np.empty(room),
+                np.empty(room),
+                np.empty(room),
+                np.empty(room),
+                np.empty(room),
+            )
+        for s in range(nodes):
             u = low + s * width
-            g = _node(u, a, b, k, peak, x, h)
-            total += g
+            g[s] = -0.5 * u * u - peak
+            mantissa[s], complement[s], along[s] = 1.0, 0.0, 0.0
+        for j in range(k):
+            _squares(a[j] * low + b[j], a[j] * width, nodes, squares)
+            _add_class(a[j], b[j], low, width, nodes, squares, x_plus_h[j], h[j], g, mantissa)
             if certain:
-                complement += _complement_node(u, a, b, k)
-            if order >= 1:
-                along = 0.0
-                for j in range(k):
-                    first[j] += g * h[j]
-                    own[j] += g * h[j] * (x[j] + h[j])
-                    along += h[j] / t[index[j]]
-                    for q in range(0 if order == 2 else j, j + 1):
-                        second[j, q] += g * h[j] * h[q]
-                summed += g * along * along
-        log_z[n] = _log_probability(peak, total * width, certain, complement * width)
-        if order >= 1:
-            gradient[n] = 0.0
-            for j in range(k):
-                first[j] /= total
-                gradient[n, index[j]] = -first[j] / t[index[j]]
-                gradient[n, i] += first[j] / t[index[j]]
+                _add_to_complement(a[j], b[j], low, width, nodes, squares, complement)
+            if j % _FEW_CLASSES == _FEW_CLASSES - 1:
+                for s in range(nodes):
+                    g[s] += log(mantissa[s])
+                    mantissa[s] = 1.0
+        total, left = 0.0, 0.0
+        for s in range(nodes):
+            g[s] = mantissa[s] * exp(g[s])
+            total += g[s]
+            if certain:
+                u = low + s * width
+                left += complement[s] * exp(-0.5 * u * u)
+        log_z[n] = _log_probability(peak, total * width, certain, left * width)
+        if order == 0:
+            continue
+        gradient[n] = 0.0
+        for j in range(k):
+            first[j], own[j] = _weighted_sums(g, h[j], x_plus_h[j], nodes)
+            for q in range(0 if order == 2 else j, j + 1):
+                second[j, q] = _weighted_product(g, h[j], h[q], nodes)
+            first[j] /= total
+            gradient[n, index[j]] = -first[j] / t[index[j]]
+            gradient[n, i] += first[j] / t[index[j]]
         if order == 1:
+            for j in range(k):
+                for s in range(nodes):
+                    along[s] += h[j, s] / t[index[j]]
+            summed = _weighted_square(g, along, nodes)
             _fill_diagonal(n, i, index, k, t, total, first, own, second, summed, hessian)
-        elif order == 2:
+        else:
             _fill_hessian(n, i, index, k, t, total, first, own, second, hessian)
 
 
