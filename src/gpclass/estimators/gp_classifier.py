@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..hyper import NearestNeighbors, Search
+from ..hyper import Evidence, NearestNeighbors, Search
 from ..inference import EP, VB, DensePrior, Gibbs, Laplace
 from ..inference.base import Engine, Latent
 from ..kernels.rows import features
@@ -27,8 +28,8 @@ from ._labels import Labels, check_labels, class_factors, is_soft, soft_labels
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 
-#: What ``kernel="auto"`` learns.
-FAMILY = ("additive", "quantiles")
+#: How default kernels are learned: an evidence need not be known better than parameters are determined.
+_LEARNERS, _COARSE = {EP: EP(tol=1e-2), VB: VB()}, VB(tol=1e-3)
 
 
 class GPClassifier(GPClassifierMixin, GPEstimator):
@@ -167,8 +168,8 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
                 labels = Labels.of(y)
                 codes = labels.encode(y)
                 proba = np.eye(len(labels))[codes]
-            family = isinstance(self.kernel, str) and self.kernel == "auto"
-            if auto and len(codes) >= NEIGHBOR_ROWS and inputs.numeric and (self.kernel is None or family):
+            family = self.kernel is None or (isinstance(self.kernel, str) and self.kernel == "auto")
+            if auto and len(codes) >= NEIGHBOR_ROWS and inputs.numeric and family:
                 search = NearestNeighbors(n_active=1000)
             inputs, raw = inputs.with_grams(raw, self.kernel, grams, rows)
             likelihood = self._resolve_likelihood(len(labels))
@@ -186,11 +187,13 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
                 inputs = inputs.standardized(raw[kept], self.kernel, self.standardize, weighted.weights)
                 given = inputs, raw[kept], codes[kept], likelihood, n_latent, weighted.weights, weighted.left_out
                 settings = self._settings(engine, search, calibrates)
-                if family:
-                    problems = {name: self._problem(*given, shape=name) for name in _members(inputs, search, engine)}
-                    trained = train_family(problems, settings, rng, monitor, weighted)
+                if engine in (EP(), VB()):
+                    settings = replace(settings, learner=_LEARNERS[type(engine)], coarse=_COARSE)
+                if family and _can_stack(inputs, search, engine):
+                    trained = train_family(self._problem(*given, "additive"), settings, rng, monitor, weighted)
                 else:
-                    trained = train(self._problem(*given), settings, rng, monitor, weighted)
+                    shape = "matern" if family else None
+                    trained = train(self._problem(*given, shape), settings, rng, monitor, weighted)
             except EmptyRowError as error:
                 raise EmptyRowError(int(np.flatnonzero(kept)[error.row])) from None
         self._store(inputs, trained, **self._class_attributes(labels.classes, trained, kept))
@@ -260,18 +263,16 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     def _engine(self, likelihood: Likelihood, weighted: bool, family: bool) -> Engine:
         if isinstance(self.inference, str) and self.inference == "auto":
             engine = best_engine(likelihood, weighted)
-            # EP predicts better, also at parameters that VB has learned; it takes no weights.
-            return EP(objective="laplace") if family and engine == VB() and not weighted else engine
+            # EP predicts better; it takes no weights.
+            return EP() if family and engine == VB() and not weighted else engine
         if isinstance(self.inference, str) and self.inference == "gibbs":
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             return Gibbs(random_state=seed, n_jobs=self.n_jobs)
         return choose_engine(self.inference, {"auto": VB, **ENGINES}, "GPClassifier", DensePrior)
 
 
-def _members(inputs: Inputs, search: Search, engine: Engine) -> tuple[str, ...]:
-    """The kernels of ``kernel="auto"``. One where there are no numbers for them to differ in, where parameters are
-    sampled or length-scales learned from neighbours, and for an engine without leave-one-out predictions."""
+def _can_stack(inputs: Inputs, search: Search, engine: Engine) -> bool:
+    """Whether a family can be learned: there are numbers for its kernels to differ in, and one optimum of a density and
+    leave-one-out predictions for each."""
     only_categories = len(inputs.encoders) == inputs.n_features
-    if only_categories or search.samples or isinstance(search, NearestNeighbors) or isinstance(engine, Gibbs):
-        return ("matern",)
-    return FAMILY
+    return isinstance(search, Evidence) and not only_categories and not isinstance(engine, Gibbs)

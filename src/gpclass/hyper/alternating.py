@@ -174,7 +174,8 @@ class Alternating(Search):
         bounds = objective.theta_bounds[part]
         target = Target(evaluate, within, bounds, of_theta=False)
         coordinates = Coordinates(self.coordinates, objective.problem.positive[part], bounds)
-        return maximise(target, theta[part], self.max_iter, self.tol, coordinates, monitor)
+        with monitor.task("search") as search:
+            return maximise(target, theta[part], self.max_iter, self.tol, coordinates, search)
 
 
 def _moments(active: ActiveSet) -> tuple[np.ndarray, np.ndarray]:

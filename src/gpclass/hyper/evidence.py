@@ -15,7 +15,7 @@ from .coordinates import Coordinates, check_coordinates
 from .objective import Objective
 from .priors import Normal, PriorLike
 from .results import HyperResult
-from .search import ONE_START, Effort, Search
+from .search import ONE_START, Effort, Search, Start
 from .target import Target
 
 #: Step in theta for the curvature of the log posterior: wide enough for gradients that EP knows to 1e-4.
@@ -25,6 +25,12 @@ _REFUSED = 1e25
 #: A slope in theta is small below so many roots of the change of the objective that ends a search: leave-one-out scores
 #: by EP have slopes as rough as that.
 _SMALL_SLOPE = 50.0
+#: A search that starts near an optimum ends where it expects to gain fewer nats than this: theta is then within a tenth
+#: of a posterior standard deviation.
+_SMALL_GAIN = 0.005
+#: What the variances of a start are taken to be at least and at most, and how many standard deviations such a search
+#: may go.
+_VARIANCES, _FAR = (1e-4, 4.0), 20.0
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ class Evidence(Search):
         objective = objective.thinned(self.max_rows)
         low, high = objective.theta_bounds.T
         draws = start + self.spread * rng.standard_normal((effort.n_restarts_optimizer, start.size))
-        starts = [start, *np.clip(draws, low, high)]
+        starts = [start if effort.start is None else effort.start, *np.clip(draws, low, high)]
         with monitor.task("starting points", len(starts)) as steps:
             work = (delayed(self._search)(objective, theta, steps) for theta in starts)
             searches = Parallel(n_jobs=effort.n_jobs, return_as="generator")(work)
@@ -157,14 +163,22 @@ class Evidence(Search):
             break
         return covariance
 
-    def _search(self, objective: Objective, theta: np.ndarray, monitor: Monitor) -> tuple[HyperResult, str]:
+    def _search(self, objective: Objective, start: np.ndarray | Start, monitor: Monitor) -> tuple[HyperResult, str]:
         """The nearest optimum, and why evaluations failed, if any did."""
         target = self.target(objective)
-        if not np.isfinite(target(theta)[0]):
-            # An evidence from an engine that has not converged is better than none.
-            target = self.target(objective, strict=False)
-        coordinates = Coordinates(self.coordinates, objective.problem.positive, target.bounds)
-        return maximise(target, theta, self.max_iter, self.tol, coordinates, monitor), target.cause
+        with monitor.task("search") as steps:
+            if isinstance(start, Start):
+                found = maximise_near(target, start, self.max_iter, steps)
+                if found.converged or found.stopped:
+                    return found, target.cause
+                # The optimum is at a bound, or too far away for that metric.
+                start = found.theta if np.isfinite(found.value) else objective.theta
+                target = self.target(objective)
+            if not np.isfinite(target(start)[0]):
+                # An evidence from an engine that has not converged is better than none.
+                target = self.target(objective, strict=False)
+            coordinates = Coordinates(self.coordinates, objective.problem.positive, target.bounds)
+            return maximise(target, start, self.max_iter, self.tol, coordinates, steps), target.cause
 
 
 class DensityMode(Evidence):
@@ -192,29 +206,70 @@ def maximise(
         value, gradient = target(at)
         return (-value / scale, -gradient * within / units / scale) if np.isfinite(value) else (_REFUSED, gradient)
 
-    trace = [first]
-    with monitor.task("search") as search:
-
-        def tell(intermediate_result: OptimizeResult) -> None:
-            trace.append(-float(intermediate_result.fun) * scale)
-            search.step(f"log posterior {trace[-1]:.2f}")
-            if search.should_stop:
-                raise StopIteration
-
-        found = minimize(
-            loss,
-            first_u * units,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=coordinates.ranges * units[:, None],
-            options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-5},
-            callback=tell,
-        )
-    value = -float(found.fun) * scale
-    optimum = coordinates.back(found.x / units)[0]
-    converged = bool(found.success) and not target.n_refused
+    options = {"maxiter": max_iter, "ftol": tol, "gtol": 1e-5}
+    found, trace = _minimise(loss, first_u * units, coordinates.ranges * units[:, None], options, scale, monitor)
+    optimum, within = coordinates.back(found.x / units)
+    value, converged = -float(found.fun) * scale, bool(found.success) and not target.n_refused
     if converged and coordinates.kind != "log":
         # The search may have stopped where its steps hardly change theta, with a slope still to go up.
         uphill = np.clip(optimum + target(optimum)[1], *target.bounds.T) - optimum
         converged = float(np.max(np.abs(uphill))) < _SMALL_SLOPE * np.sqrt(tol * max(abs(value), scale))
-    return HyperResult(optimum, value, target.n_evaluations, converged, search.should_stop, trace=tuple(trace))
+    by_v = within / units
+    covariance = by_v[:, None] * found.hess_inv.todense() * by_v / scale
+    return HyperResult(
+        optimum,
+        value,
+        target.n_evaluations,
+        converged,
+        monitor.should_stop,
+        trace=(first, *trace),
+        rough_covariance=covariance,
+    )
+
+
+def maximise_near(target: Target, start: Start, max_iter: int, monitor: Monitor = SILENT) -> HyperResult:
+    """The optimum near a start whose covariance is known roughly: L-BFGS-B in units of that covariance, in which its
+    first step is Newton's.
+
+    It ends where half the squared slope in these units, the gain that is left, is small. It is not converged where it
+    met the bounds of theta.
+    """
+    variances, axes = np.linalg.eigh(start.covariance)
+    A = axes * np.sqrt(np.clip(variances, *_VARIANCES))  # theta = start + A v
+
+    def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = target(start.theta + A @ v)
+        return (-value, -A.T @ slope) if np.isfinite(value) else (_REFUSED, np.zeros_like(v))
+
+    first = target(start.theta)[0]
+    if not np.isfinite(first):
+        return HyperResult(start.theta, -np.inf, target.n_evaluations, False)
+    # Bounds on every variable make L-BFGS-B take a whole first step.
+    bounds = np.tile([-_FAR, _FAR], (len(start.theta), 1))
+    options = {"maxiter": max_iter, "ftol": _SMALL_GAIN / max(1.0, abs(first)), "gtol": np.sqrt(2.0 * _SMALL_GAIN)}
+    found, trace = _minimise(loss, np.zeros(len(start.theta)), bounds, options, 1.0, monitor)
+
+    return HyperResult(
+        start.theta + A @ found.x,
+        -float(found.fun),
+        target.n_evaluations,
+        bool(found.success) and not target.n_refused,
+        monitor.should_stop,
+        trace=(first, *trace),
+        rough_covariance=A @ found.hess_inv.todense() @ A.T,
+    )
+
+
+def _minimise(
+    loss: Any, start: np.ndarray, bounds: np.ndarray, options: dict[str, float], scale: float, monitor: Monitor
+) -> tuple[OptimizeResult, list[float]]:
+    """L-BFGS-B's result, and the log posterior (-scale loss) after each iteration."""
+    trace: list[float] = []
+
+    def tell(intermediate_result: OptimizeResult) -> None:
+        trace.append(-float(intermediate_result.fun) * scale)
+        monitor.step(f"log posterior {trace[-1]:.2f}")
+        if monitor.should_stop:
+            raise StopIteration
+
+    return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=tell), trace

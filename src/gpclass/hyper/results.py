@@ -112,6 +112,7 @@ class HyperResult:
     trace : what learning maximises after each of its iterations: the log posterior of theta, or a bound
     members : the kernels of a family with their weights, those of weight 0 included; empty for one kernel
     fits : (theta, weight, Fit) where sampling drew the latent functions too, None otherwise
+    rough_covariance : (p, p), the inverse curvature at an optimum as the search has estimated it on the way, or None
     """
 
     theta: np.ndarray
@@ -126,6 +127,7 @@ class HyperResult:
     trace: tuple[float, ...] = ()
     members: tuple[FamilyMember, ...] = ()
     fits: tuple[tuple[np.ndarray, float, Fit], ...] | None = field(default=None, repr=False)
+    rough_covariance: np.ndarray | None = field(default=None, repr=False)
     #: the search and its objective, from which ``covariance`` is computed when asked for
     search: Any = field(default=None, repr=False)
     objective: Any = field(default=None, repr=False)

@@ -11,11 +11,20 @@ from .objective import Objective
 from .results import HyperResult
 
 
+class Start(NamedTuple):
+    """Where a search starts: theta, and its covariance as far as it is known there."""
+
+    theta: np.ndarray
+    covariance: np.ndarray
+
+
 class Effort(NamedTuple):
-    """How many more starting points a search tries, and in how many processes."""
+    """How many more starting points a search tries, in how many processes, and where it starts if not at the starting
+    values of the parameters."""
 
     n_restarts_optimizer: int = 0
     n_jobs: int | None = None
+    start: Start | None = None
 
 
 ONE_START = Effort()

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..hyper import Evidence, HyperResult, Objective
 from ..hyper.priors import Normal
-from ..hyper.search import Effort
+from ..hyper.search import Effort, Start
+from ..inference.base import Engine
 from ..inference.problem import Problem
 from ..kernels import Kernel, View
 from ..kernels.stationary import Stationary
@@ -18,10 +19,27 @@ from .monitor import Monitor
 _CLEAR_GAIN = 5.0
 #: How many nats slopes promise for each input by chance (0.06 to 0.08 on tables where nothing was to be gained).
 _CHANCE_GAIN = 0.05
+#: Rows, and relative change of the objective, of the search that finds a start.
+_COARSE_ROWS, _COARSE_TOL = 120, 1e-5
 #: A prior under which length-scales of different inputs are similar.
 _SIMILAR = Normal(sd=0.5)
 #: How many nats for each input, of up to so many, they must gain before that prior is dropped.
 _GAIN_PER_INPUT, _COUNTED_INPUTS = 2.0, 30
+
+
+def coarse_start(
+    objective: Objective, engine: Engine, search: Evidence, rng: np.random.Generator, monitor: Monitor
+) -> Start | None:
+    """The optimum of a few rows by a quick engine, and its covariance scaled to all rows; None where it would cost as
+    much as the search itself, or is not to be had."""
+    few = replace(objective, learner=engine).thinned(_COARSE_ROWS)
+    n_rows = objective.thinned(search.max_rows).n_rows
+    if type(engine) is type(objective.learner) and 2 * few.n_rows > n_rows:
+        return None
+    found = replace(search, tol=_COARSE_TOL)(few, rng, monitor)
+    if not found.converged or found.rough_covariance is None:
+        return None
+    return Start(found.theta, few.n_rows / n_rows * found.rough_covariance)
 
 
 def learn_default(
@@ -78,8 +96,9 @@ def _try_relevances(
     elif _largest_gain(ard, search) < _CLEAR_GAIN + _CHANCE_GAIN * n_features:
         return objective, found, similar
     score = objective.thinned(few).loo_score(found.theta)[0]
+    start = _start_of_scales(objective, ard, found)
     for prior, least in stages:
-        trial = replace(search, prior=prior)(ard, rng, monitor)
+        trial = replace(search, prior=prior)(ard, rng, monitor, Effort(start=start))
         stopped |= trial.stopped
         gained = ard.thinned(few).loo_score(trial.theta)[0] - score
         if not (gained > least and trial.converged):
@@ -87,7 +106,21 @@ def _try_relevances(
         objective, score, similar = ard, score + gained, prior is not search.prior
         found = replace(trial, n_evaluations=found.n_evaluations + trial.n_evaluations)
         ard = replace(ard, problem=ard.problem.started_at(trial.theta))
+        start = None if trial.rough_covariance is None else Start(trial.theta, trial.rough_covariance)
     return objective, replace(found, stopped=stopped), similar
+
+
+def _start_of_scales(isotropic: Objective, ard: Objective, found: HyperResult) -> Start | None:
+    """The isotropic optimum as a start for a length-scale for each input: what is known of the other parameters, and
+    length-scales that change by about a third."""
+    if found.rough_covariance is None:
+        return None
+    before, after = (
+        np.array([entry.role == "length_scale" for entry in one.problem.theta_entries]) for one in (isotropic, ard)
+    )
+    covariance = np.diag(np.full(len(after), 0.5 * _SIMILAR.sd**2))
+    covariance[np.ix_(~after, ~after)] = found.rough_covariance[np.ix_(~before, ~before)]
+    return Start(ard.theta, covariance)
 
 
 def _largest_gain(ard: Objective, search: Evidence) -> float:

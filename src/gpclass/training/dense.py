@@ -9,7 +9,7 @@ from ..inference.posteriors import Member, MixturePosterior
 from ..inference.problem import Problem
 from ..kernels import PerClass
 from ..numerics import linalg
-from .learning import convergence_messages, fit_samples, learn
+from .learning import LearnedTheta, convergence_messages, fit_samples, learn
 from .loo import calibrated
 from .memory import check_memory
 from .monitor import SILENT, Monitor
@@ -25,12 +25,32 @@ def train(
     other_starts: tuple[Problem, ...] = (),
 ) -> Trained:
     """Learn or sample theta, fit there, and calibrate by ``labels`` where they are given."""
-    engine, search = settings.engine, settings.search
+    learned = learn_theta(problem, settings, rng, monitor, other_starts)
+    return fit_learned(learned, settings, rng, monitor, labels)
+
+
+def learn_theta(
+    problem: Problem,
+    settings: Settings,
+    rng: np.random.Generator,
+    monitor: Monitor,
+    other_starts: tuple[Problem, ...] = (),
+) -> LearnedTheta:
+    """Learn or sample theta."""
+    engine = settings.engine
     _check_memory(problem, settings)
     engine.check(problem.likelihood, problem.n_latent)
-    start = Objective(problem, engine, engine.learner)
+    objective = Objective(problem, engine, settings.learner or engine.learner)
     with linalg.suited_threads(problem.n_rows):  # the optimiser calls BLAS too
-        objective, hyper, messages = learn(start, settings, rng, monitor, other_starts)
+        return learn(objective, settings, rng, monitor, other_starts)
+
+
+def fit_learned(
+    learned: LearnedTheta, settings: Settings, rng: np.random.Generator, monitor: Monitor, labels: LabelWeights | None
+) -> Trained:
+    """The model at what was learned."""
+    objective, hyper, messages = learned
+    engine, search = settings.engine, settings.search
     final = objective.final()
     # A sampler of the latent functions has made its fits already; the first of them is reported.
     fit = final.fit(hyper.theta, monitor=monitor).settled() if hyper.fits is None else hyper.fits[0][2]

@@ -1,16 +1,28 @@
-"""A family of kernels in place of one: each is learned, and leave-one-out predictions give it its weight."""
+"""A family of kernels in place of one: each is learned, and leave-one-out predictions give it its weight.
+
+The first kernel is learned as a default kernel is, with as many length-scales as pay. The second is the same on the
+normal scores of the inputs: learning it starts where the first has ended. With few rows there is a third, a constant
+for each class, which predicts the shares of the classes: where inputs say nothing it is the better model.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from ..hyper import Fixed
 from ..hyper.results import FamilyMember
+from ..hyper.search import Effort, Start
 from ..inference.posteriors import Member, MixturePosterior
 from ..inference.problem import Problem
-from .dense import train
+from ..kernels import Categorical, Constant, Kernel, Quantiles, View
+from ..kernels.quantiles import Distribution
+from ..kernels.rows import features
+from ..numerics import linalg
+from ..numerics.arrays import to_host
+from .dense import fit_learned, learn_theta
+from .learning import LearnedTheta
 from .monitor import Monitor
 from .stacking import stacking_weights
 from .trained import LabelWeights, Settings, Trained
@@ -19,20 +31,23 @@ from .trained import LabelWeights, Settings, Trained
 _PSEUDO_COUNT, _SMALLEST_WEIGHT = 0.3, 0.02
 #: Members that predict alike take many steps to settle their weights.
 _EM_STEPS = 3000
+#: The constant for each class, and up to how many rows it takes part.
+_CONSTANT, _FEW_ROWS = Constant(4.0, fixed="variance"), 100
 
 
 def train_family(
-    problems: Mapping[str, Problem],
-    settings: Settings,
-    rng: np.random.Generator,
-    monitor: Monitor,
-    labels: LabelWeights,
+    problem: Problem, settings: Settings, rng: np.random.Generator, monitor: Monitor, labels: LabelWeights
 ) -> Trained:
-    """Train a model of each problem, calibrate it, and average their probabilities.
+    """Train a model of each kernel, calibrate it, and average their probabilities.
 
     What is reported of one model is that of the member with the largest weight.
     """
-    found = {name: train(problem, settings, rng, monitor, labels) for name, problem in problems.items()}
+    first = learn_theta(problem, settings, rng, monitor)
+    learned = {"additive": first, "quantiles": _on_normal_scores(first, settings, rng, monitor)}
+    if problem.n_rows <= _FEW_ROWS:
+        constant = replace(first.objective, problem=replace(problem, kernel=_CONSTANT))
+        learned["constant"] = LearnedTheta(constant, Fixed()(constant, rng))
+    found = {name: fit_learned(one, settings, rng, monitor, labels) for name, one in learned.items()}
     loo_probas = [one.loo_proba for one in found.values() if one.loo_proba is not None]
     weights = _weights(loo_probas, labels) if len(found) > 1 else np.ones(1)
     members = tuple(
@@ -55,6 +70,35 @@ def train_family(
     return replace(
         best, posterior=MixturePosterior(tuple(parts)), hyper=hyper, loo_proba=loo_proba, loo=None, messages=messages
     )
+
+
+def _on_normal_scores(
+    first: LearnedTheta, settings: Settings, rng: np.random.Generator, monitor: Monitor
+) -> LearnedTheta:
+    """The same kernel on normal scores, learned by the same search from the optimum of the first."""
+    problem, hyper = first.objective.problem, first.hyper
+    objective = replace(first.objective, problem=replace(problem, kernel=_scored(problem.kernel, problem.X)))
+    effort = Effort(settings.n_restarts_optimizer, settings.n_jobs)
+    if hyper.rough_covariance is not None:
+        effort = effort._replace(start=Start(hyper.theta, hyper.rough_covariance))
+    with linalg.suited_threads(problem.n_rows):
+        found = hyper.search(objective, rng, monitor, effort)
+    return LearnedTheta(objective, replace(found, rows=hyper.rows))
+
+
+def _scored(kernel: Kernel, X: np.ndarray) -> Kernel:
+    """The kernel on the normal scores of the numbers among the columns of X."""
+    if isinstance(kernel, Categorical):
+        return kernel
+    if isinstance(kernel, View):
+        return replace(kernel, kernel=_scored(kernel.kernel, kernel._select(X)))
+    if any(isinstance(part, View) for part in _all_parts(kernel)):
+        return kernel._with_children([_scored(child, X) for child in kernel.children])
+    return Quantiles(kernel, Distribution.of(to_host(features(X))))
+
+
+def _all_parts(kernel: Kernel) -> list[Kernel]:
+    return [kernel, *(part for child in kernel.children for part in _all_parts(child))]
 
 
 def _weights(loo_probas: list[np.ndarray], labels: LabelWeights) -> np.ndarray:

@@ -21,7 +21,8 @@ class Settings:
 
     ``calibrates`` says whether predictions are calibrated by leave-one-out predictions; ``default_kernel`` that the
     kernel was not given, so that it may get a length-scale for each input, and its bounds are nobody's; ``instead``
-    names estimators that need less memory.
+    names estimators that need less memory. Parameters are learned by ``learner``, by default that of the engine; the
+    search for those of a default kernel starts where ``coarse``, if there is one, finds an optimum of a few rows.
     """
 
     engine: Engine
@@ -31,6 +32,8 @@ class Settings:
     calibrates: bool = True
     default_kernel: bool = False
     instead: tuple[str, ...] = ()
+    learner: Engine | None = None
+    coarse: Engine | None = None
 
 
 class LabelWeights(NamedTuple):
