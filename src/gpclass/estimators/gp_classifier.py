@@ -20,16 +20,16 @@ from ..likelihoods import Likelihood, SoftLabels
 from ..likelihoods.weighted import copies_left_out
 from ..training.dense import train
 from ..training.family import train_family
-from ..training.trained import LabelWeights
+from ..training.trained import LabelWeights, Settings
 from ._base import NEIGHBOR_ROWS, GPEstimator, choose_engine, choose_search, generator
 from ._classifying import GPClassifierMixin, best_engine
 from ._inputs import Inputs
 from ._labels import Labels, check_labels, class_factors, is_soft, soft_labels
 
-ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
+#: Tolerances of engines that learn default kernels. At theirs, evidences are known to 0.01 nats.
+_EP_TOL, _VB_TOL = 1e-2, 1e-3
 
-#: How default kernels are learned: an evidence need not be known better than parameters are determined.
-_LEARNERS, _COARSE = {EP: EP(tol=1e-2), VB: VB()}, VB(tol=1e-3)
+ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 
 
 class GPClassifier(GPClassifierMixin, GPEstimator):
@@ -186,9 +186,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
             try:
                 inputs = inputs.standardized(raw[kept], self.kernel, self.standardize, weighted.weights)
                 given = inputs, raw[kept], codes[kept], likelihood, n_latent, weighted.weights, weighted.left_out
-                settings = self._settings(engine, search, calibrates)
-                if engine in (EP(), VB()):
-                    settings = replace(settings, learner=_LEARNERS[type(engine)], coarse=_COARSE)
+                settings = _roughly(self._settings(engine, search, calibrates), likelihood)
                 if family and _can_stack(inputs, search, engine):
                     trained = train_family(self._problem(*given, "additive"), settings, rng, monitor, weighted)
                 else:
@@ -276,3 +274,14 @@ def _can_stack(inputs: Inputs, search: Search, engine: Engine) -> bool:
     leave-one-out predictions for each."""
     only_categories = len(inputs.encoders) == inputs.n_features
     return isinstance(search, Evidence) and not only_categories and not isinstance(engine, Gibbs)
+
+
+def _roughly(settings: Settings, likelihood: Likelihood) -> Settings:
+    """Settings for a default kernel: an evidence need not be known better than it determines the parameters."""
+    engine = settings.engine
+    if not settings.default_kernel or not isinstance(engine, (EP, VB)):
+        return settings
+    learner = replace(engine, tol=max(engine.tol, _EP_TOL)) if isinstance(engine, EP) else None
+    quick = VB(tol=_VB_TOL)
+    works = not likelihood.theta.size and all(need in likelihood.supports for need in quick.needs)
+    return replace(settings, learner=learner, coarse=quick if works else None)
