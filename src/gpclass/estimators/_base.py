@@ -21,6 +21,7 @@ from ..inference.posteriors import DrawsPosterior
 from ..inference.problem import Problem
 from ..io.arviz_bridge import inference_data
 from ..kernels import RBF, Additive, Categorical, Kernel, Laplacian, Matern, Quantiles, View, from_sklearn
+from ..kernels.views import EmptyRowError
 from ..likelihoods import Likelihood, Weighted
 from ..training.monitor import Callbacks, Monitor, Terminal, Together
 from ..training.neighbors import TrainedNeighbors
@@ -212,11 +213,17 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         weights: np.ndarray | None = None,
         left_out: np.ndarray | None = None,
         shape: str | None = None,
+        numbers: np.ndarray | None = None,
     ) -> Problem:
         """The problem in the kernel's units, from checked rows; ``weights`` and ``left_out`` as ``Weighted`` has
-        them, ``shape`` as for ``_start_kernel``."""
+        them, ``shape`` as for ``_start_kernel``, ``numbers`` of the rows for messages, where they are not in order."""
         X = inputs.scaled(rows)
-        kernel = self._start_kernel(inputs, shape).bind(X, n_latent, inputs.columns)
+        try:
+            kernel = self._start_kernel(inputs, shape).bind(X, n_latent, inputs.columns)
+        except EmptyRowError as error:
+            if numbers is None:
+                raise
+            raise EmptyRowError(int(numbers[error.row])) from None
         if weights is not None and (np.any(weights != 1.0) or (left_out is not None and np.any(left_out != 1.0))):
             likelihood = Weighted(base=likelihood, weights=weights, left_out=left_out)
         return Problem(kernel, likelihood, X, y, n_latent)
