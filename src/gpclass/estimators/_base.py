@@ -25,6 +25,7 @@ from ..kernels.views import EmptyRowError
 from ..likelihoods import Likelihood, Weighted
 from ..training.monitor import Callbacks, Monitor, Terminal, Together
 from ..training.neighbors import TrainedNeighbors
+from ..training.row_order import RowOrder
 from ..training.trained import Settings, Trained
 from ._documentation import Documented
 from ._inputs import Inputs, takes_missing
@@ -179,6 +180,10 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
             default_kernel=self.kernel is None or isinstance(self.kernel, str),
             instead=self._for_many_rows,
         )
+
+    def _row_order(self, X: np.ndarray, y: np.ndarray) -> RowOrder:
+        """The order of training; covariances, whose columns are rows too, stay as they are."""
+        return RowOrder.unsorted(len(X)) if self.__sklearn_tags__().input_tags.pairwise else RowOrder.of(X, y)
 
     def _start_kernel(self, inputs: Inputs, shape: str | None = None) -> Kernel:
         """The kernel to start from, or that of a ``shape``; ``training.default_kernel`` may give the default one more

@@ -103,7 +103,7 @@ class GPOrdinalClassifier(GPClassifierMixin, GPEstimator):
             labels = Labels.of(y) if self.order is None else Labels.ordered(self.order)
             codes = labels.encode(y, source="order=")
             active = engine.prior_type is ActivePrior
-            order = RowOrder.of(raw, codes) if active else RowOrder(np.arange(len(codes)))
+            order = self._row_order(raw, codes) if active else RowOrder.unsorted(len(codes))
             raw, codes = raw[order.rows], codes[order.rows]
             inputs = inputs.standardized(raw, self.kernel, self.standardize)
             likelihood = self._ordered_likelihood(len(labels), codes)

@@ -16,7 +16,6 @@ from ..inference.calibration import Calibration, LooPrediction, calibrate
 from ..inference.problem import Problem, held_out_rows
 from ..training.active import train_active
 from ..training.monitor import Monitor
-from ..training.row_order import RowOrder
 from ..training.trained import LabelWeights, Trained
 from ._active import ActiveSetMixin, ivm_of, search_for_many_rows
 from ._base import MANY_ROWS, GPEstimator, generator
@@ -152,7 +151,7 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
             codes = labels.encode(y)
             likelihood = self._resolve_likelihood(len(labels))
             fingerprint, known = self._previous(raw, codes)
-            order = RowOrder.of(raw, codes)
+            order = self._row_order(raw, codes)
             raw, codes = raw[order.rows], codes[order.rows]
             n_latent = likelihood.n_latent(len(labels))
             n_active = default_size(len(y), n_latent) if self.n_active is None else self.n_active

@@ -10,7 +10,6 @@ from sklearn.callback import with_callbacks
 
 from ..inference import Exact
 from ..training.active import train_active
-from ..training.row_order import RowOrder
 from ..training.trained import Trained
 from ._active import ActiveSetMixin, ivm_of, search_for_many_rows
 from ._base import GPEstimator, generator
@@ -76,7 +75,7 @@ class IVMRegressor(ActiveSetMixin, GPRegressorMixin, GPEstimator):
             inputs, raw, y = Inputs.fit(self, X, check_targets(y), order="C", y_numeric=True, ensure_min_samples=2)
             y = np.asarray(y, dtype=float)
             fingerprint, known = self._previous(raw, y)
-            order = RowOrder.of(raw, y)
+            order = self._row_order(raw, y)
             raw, y = raw[order.rows], y[order.rows]
             known = None if known is None else known.renumbered(order.places)
             search = search_for_many_rows(self.hyper, len(y), self._noise(), "IVMRegressor")

@@ -9,7 +9,6 @@ from sklearn.callback import with_callbacks
 from sklearn.metrics import accuracy_score
 
 from ..inference.base import Latent
-from ..training.row_order import RowOrder
 from ..training.trained import LabelWeights
 from ._base import GPEstimator
 from ._classifying import GPClassifierMixin, best_engine
@@ -111,7 +110,7 @@ class MultiTaskIVMClassifier(MultiTaskMixin, GPClassifierMixin, GPEstimator):
             inputs, raw, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
             labels = Labels.of(y)
             codes = labels.encode(y)
-            order = RowOrder.of(raw, codes)
+            order = self._row_order(raw, codes)
             raw, codes = raw[order.rows], codes[order.rows]
             names, groups = self._groups(task, order)
             for name, own in zip(names.tolist(), groups, strict=True):

@@ -9,7 +9,6 @@ from sklearn.callback import with_callbacks
 from sklearn.metrics import r2_score
 
 from ..inference import Exact
-from ..training.row_order import RowOrder
 from ._base import GPEstimator
 from ._inputs import Inputs
 from ._regressing import GPRegressorMixin
@@ -80,7 +79,7 @@ class MultiTaskIVMRegressor(MultiTaskMixin, GPRegressorMixin, GPEstimator):
         ``MultiTaskIVMClassifier``."""
         with self._monitor() as monitor:
             inputs, raw, y = Inputs.fit(self, X, check_targets(y), order="C", y_numeric=True, ensure_min_samples=2)
-            order = RowOrder.of(raw, y)
+            order = self._row_order(raw, y)
             raw, y = raw[order.rows], np.asarray(y, dtype=float)[order.rows]
             targets = Targets.of(y)
             names, groups = self._groups(task, order)

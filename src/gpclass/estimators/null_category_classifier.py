@@ -16,7 +16,6 @@ from ..inference.problem import OneVersusRestProblem, Problem
 from ..kernels import RBF, Constant, Kernel, White
 from ..likelihoods import Likelihood, MultinomialProbit, NullCategory, Probit, Softmax
 from ..training.active import train_parts
-from ..training.row_order import RowOrder
 from ..training.trained import LabelWeights
 from ._active import ivm_of
 from ._base import GPEstimator, generator
@@ -147,7 +146,7 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
             codes = np.full(len(missing), UNLABELLED)
             codes[~missing] = labels.encode(known)
             check_consistent_length(raw, codes)
-            order = RowOrder.of(raw, codes)
+            order = self._row_order(raw, codes)
             raw, codes, missing = raw[order.rows], codes[order.rows], missing[order.rows]
             inputs = inputs.standardized(raw, self.kernel, self.standardize)
             problem = self._boundaries(inputs, raw, codes, labels, order.rows)

@@ -185,7 +185,7 @@ n_features_in_
             inputs, raw, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
             order = RowOrder.of(raw, y)
             return inputs, from_array(raw[order.rows], y[order.rows]), order
-        return Inputs.of_blocks(source.n_features), source, RowOrder(np.arange(source.n_rows))
+        return Inputs.of_blocks(source.n_features), source, RowOrder.unsorted(source.n_rows)
 
     def _features(self, kernel: Kernel, Z: np.ndarray, rows: BlockedRows) -> Features:
         return Features(kernel, Z, rows, self.approximation, self.dtype)

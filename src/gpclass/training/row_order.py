@@ -24,10 +24,17 @@ class RowOrder:
 
     @classmethod
     def of(cls, X: np.ndarray, y: np.ndarray) -> RowOrder:
-        """By distance from the mean, in standard deviations of the columns; equal ones by their values, then by y."""
+        """By distance from the mean, in standard deviations of the columns, where missing values count as the mean; at
+        equal distances by the values of the row, then by y."""
         by_value = np.lexsort((y, *X.T))
-        distance = np.nansum(StandardScaler().fit_transform(X[by_value]) ** 2, axis=1)
+        Z = np.nan_to_num(StandardScaler(copy=False).fit_transform(X[by_value]), copy=False)
+        distance = np.sum(np.square(Z, out=Z), axis=1)
         return cls(by_value[np.argsort(distance, kind="stable")])
+
+    @classmethod
+    def unsorted(cls, n_rows: int) -> RowOrder:
+        """As they come."""
+        return cls(np.arange(n_rows))
 
     @property
     def places(self) -> np.ndarray:
