@@ -12,6 +12,7 @@ from gpclass.inference.calibration import LooPrediction, calibrate
 from gpclass.inference.problem import held_out_rows
 from gpclass.kernels import RBF, Linear, Precomputed
 from gpclass.likelihoods import MultinomialProbit, Probit
+from gpclass.training.row_order import RowOrder
 
 from .conftest import objective_of
 
@@ -26,6 +27,10 @@ def test_the_score_is_that_of_a_model_of_the_others(rings):
     X, y = rings
     labels = np.unique(y, return_inverse=True)[1]
     kernel, held_out = 20.0 * RBF(2.0), held_out_rows(labels, 60)
+    # The others in the order that an estimator would train on them.
+    others = np.flatnonzero(~held_out)[RowOrder.of(X[~held_out], labels[~held_out]).rows]
+    order = np.r_[others, np.flatnonzero(held_out)]
+    X, labels, held_out = X[order], labels[order], held_out[order]
     objective = objective_of(kernel, MultinomialProbit(), IVM(), X, labels, 3)
     value = HeldOut(n_active=50).score(objective, held_out, objective.theta)
     other = IVMClassifier(kernel, n_active=50, hyper="fixed", calibration=None, standardize=False)

@@ -21,9 +21,11 @@ from ..inference.posteriors import DrawsPosterior
 from ..inference.problem import Problem
 from ..io.arviz_bridge import inference_data
 from ..kernels import RBF, Additive, Categorical, Kernel, Laplacian, Matern, Quantiles, View, from_sklearn
+from ..kernels.views import EmptyRowError
 from ..likelihoods import Likelihood, Weighted
 from ..training.monitor import Callbacks, Monitor, Terminal, Together
 from ..training.neighbors import TrainedNeighbors
+from ..training.row_order import RowOrder
 from ..training.trained import Settings, Trained
 from ._documentation import Documented
 from ._inputs import Inputs, takes_missing
@@ -179,6 +181,10 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
             instead=self._for_many_rows,
         )
 
+    def _row_order(self, X: np.ndarray, y: np.ndarray) -> RowOrder:
+        """The order of training; covariances, whose columns are rows too, stay as they are."""
+        return RowOrder.unsorted(len(X)) if self.__sklearn_tags__().input_tags.pairwise else RowOrder.of(X, y)
+
     def _start_kernel(self, inputs: Inputs, shape: str | None = None) -> Kernel:
         """The kernel to start from, or that of a ``shape``; ``training.default_kernel`` may give the default one more
         length-scales."""
@@ -212,11 +218,17 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         weights: np.ndarray | None = None,
         left_out: np.ndarray | None = None,
         shape: str | None = None,
+        numbers: np.ndarray | None = None,
     ) -> Problem:
         """The problem in the kernel's units, from checked rows; ``weights`` and ``left_out`` as ``Weighted`` has
-        them, ``shape`` as for ``_start_kernel``."""
+        them, ``shape`` as for ``_start_kernel``, ``numbers`` of the rows for messages, where they are not in order."""
         X = inputs.scaled(rows)
-        kernel = self._start_kernel(inputs, shape).bind(X, n_latent, inputs.columns)
+        try:
+            kernel = self._start_kernel(inputs, shape).bind(X, n_latent, inputs.columns)
+        except EmptyRowError as error:
+            if numbers is None:
+                raise
+            raise EmptyRowError(int(numbers[error.row])) from None
         if weights is not None and (np.any(weights != 1.0) or (left_out is not None and np.any(left_out != 1.0))):
             likelihood = Weighted(base=likelihood, weights=weights, left_out=left_out)
         return Problem(kernel, likelihood, X, y, n_latent)

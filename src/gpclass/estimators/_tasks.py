@@ -16,6 +16,7 @@ from ..inference.problem import TaskProblem
 from ..likelihoods import Likelihood
 from ..training.active import TrainedTasks, train_tasks
 from ..training.monitor import SILENT, Monitor
+from ..training.row_order import RowOrder
 from ..training.trained import LabelWeights
 from ._active import ivm_of
 from ._base import Base, choose_search, generator
@@ -45,6 +46,7 @@ class MultiTaskMixin(Base):
         rows: np.ndarray,
         y: np.ndarray,
         groups: tuple[np.ndarray, ...],
+        order: RowOrder,
         likelihood: Likelihood,
         learn_by: Engine,
         monitor: Monitor,
@@ -52,13 +54,14 @@ class MultiTaskMixin(Base):
         labels: LabelWeights | None = None,
         calibrates: bool = True,
     ) -> TrainedTasks:
+        """Train on rows in this order; the result numbers them as the table does."""
         ivm = ivm_of(self, learn_by)
         if ivm.size(len(y)) < len(groups):
             raise ValueError(
                 f"expected n_active of at least one row for each of {len(groups)} tasks, got {self.n_active}"
             )
         search = choose_search(self.hyper, SEARCHES, type(self).__name__)
-        problem = self._problem(inputs, rows, y, likelihood, n_latent)
+        problem = self._problem(inputs, rows, y, likelihood, n_latent, numbers=order.rows)
         return train_tasks(
             TaskProblem(**vars(problem), groups=groups),
             self._settings(ivm, search, calibrates),
@@ -66,7 +69,7 @@ class MultiTaskMixin(Base):
             monitor,
             labels,
             random_ties=self.random_state is not None,
-        )
+        ).renumbered(order.rows)
 
     def _task_attributes(self, names: np.ndarray, trained: TrainedTasks) -> dict[str, Any]:
         return {"tasks_": names, "active_": trained.active, "active_task_": names[trained.order]}
@@ -74,7 +77,8 @@ class MultiTaskMixin(Base):
     def _adapted(self, rows: np.ndarray, y: np.ndarray) -> tuple[Any, TrainedTasks]:
         """A new estimator with the parameters of this one, and what it is to store: a task of checked rows, with the
         kernel, likelihood and units learned here."""
-        X = self._inputs.scaled(rows)
+        order = RowOrder.of(rows, y)
+        X, y = self._inputs.scaled(rows[order.rows]), y[order.rows]
         n_latent, groups = self.posteriors_[0].n_latent, (np.arange(len(X)),)
         problem = TaskProblem(self.kernel_, self.likelihood_, X, y, n_latent, groups)
         ivm = ivm_of(self, Exact())
@@ -82,17 +86,17 @@ class MultiTaskMixin(Base):
         trained = train_tasks(problem, settings, generator(self.random_state), SILENT)
         if trained.interrupted:
             raise KeyboardInterrupt
-        return clone(self), trained
+        return clone(self), trained.renumbered(order.rows)
 
     # ---- tasks by name ---------------------------------------------------------------------------------
 
     @staticmethod
-    def _groups(task: Any, n_rows: int) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-        """Names of the tasks, sorted, and the rows of each."""
-        task = np.zeros(n_rows, int) if task is None else _checked_tasks(task)
-        check_consistent_length(range(n_rows), task)
+    def _groups(task: Any, order: RowOrder) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        """Names of the tasks, sorted, and the rows of each, counted in this order."""
+        task = np.zeros(len(order.rows), int) if task is None else _checked_tasks(task)
+        check_consistent_length(order.rows, task)
         names, codes = np.unique(task, return_inverse=True)
-        groups = tuple(np.flatnonzero(codes == m) for m in range(len(names)))
+        groups = tuple(np.flatnonzero(codes[order.rows] == m) for m in range(len(names)))
         for name, own in zip(names.tolist(), groups, strict=True):
             if len(own) < 2:
                 raise ValueError(f"expected at least 2 rows in every task, got 1 row in task {name!r}")

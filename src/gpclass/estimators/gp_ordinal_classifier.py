@@ -17,6 +17,7 @@ from ..inference.problem import Problem
 from ..likelihoods import Likelihood, OrderedProbit, Probit
 from ..training.active import train_active
 from ..training.dense import train
+from ..training.row_order import RowOrder
 from ..training.trained import LabelWeights
 from ._active import search_for_many_rows
 from ._base import GPEstimator, choose_engine, choose_search, generator
@@ -101,10 +102,14 @@ class GPOrdinalClassifier(GPClassifierMixin, GPEstimator):
             inputs, raw, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
             labels = Labels.of(y) if self.order is None else Labels.ordered(self.order)
             codes = labels.encode(y, source="order=")
+            active = engine.prior_type is ActivePrior
+            order = self._row_order(raw, codes) if active else RowOrder.unsorted(len(codes))
+            raw, codes = raw[order.rows], codes[order.rows]
             inputs = inputs.standardized(raw, self.kernel, self.standardize)
-            problem = self._problem(inputs, raw, codes, self._ordered_likelihood(len(labels), codes), 1)
+            likelihood = self._ordered_likelihood(len(labels), codes)
+            problem = self._problem(inputs, raw, codes, likelihood, 1, numbers=order.rows)
             weights, starts = LabelWeights.of(codes, len(labels)), self._other_starts(problem)
-            if engine.prior_type is ActivePrior:
+            if active:
                 search = search_for_many_rows(
                     self.hyper, len(y), problem.likelihood, "GPOrdinalClassifier(inference='ivm')"
                 )
@@ -116,6 +121,7 @@ class GPOrdinalClassifier(GPClassifierMixin, GPEstimator):
             else:
                 settings = self._settings(engine, choose_search(self.hyper), calibrates)
                 trained = train(problem, settings, rng, monitor, weights, starts)
+            trained = trained.renumbered(order.rows)
         attributes = self._class_attributes(labels.classes, trained)
         self._store(inputs, trained, sites_=trained.sites, _saves_rows=trained.sites is None, **attributes)
         return self

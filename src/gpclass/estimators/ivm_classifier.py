@@ -33,7 +33,8 @@ _RECENT = 1000
 class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
     """The informative vector machine: a Gaussian-process classifier that keeps the most informative rows.
 
-    Time is O(n S^2 + n S K) and memory O(n S) for n rows, K classes and S = ``n_active`` rows kept.
+    Time is O(n S^2 + n S K) and memory O(n S) for n rows, K classes and S = ``n_active`` rows kept. The order of the
+    rows does not matter, but to ``partial_fit``.
 
     Parameters
     ----------
@@ -76,7 +77,8 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
     dtype : "float64" or "float32", default="float64"
         Of the one large array in memory, n x n_active numbers.
     n_restarts_optimizer, standardize, random_state, n_jobs, verbose
-        As for ``GPClassifier``; ``random_state=None`` settles equal scores in favour of the first row.
+        As for ``GPClassifier``; ``random_state=None`` settles equal scores in favour of the row nearest to the
+        mean.
 
     Attributes
     ----------
@@ -149,6 +151,8 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
             codes = labels.encode(y)
             likelihood = self._resolve_likelihood(len(labels))
             fingerprint, known = self._previous(raw, codes)
+            order = self._row_order(raw, codes)
+            raw, codes = raw[order.rows], codes[order.rows]
             n_latent = likelihood.n_latent(len(labels))
             n_active = default_size(len(y), n_latent) if self.n_active is None else self.n_active
             ivm = ivm_of(self, best_engine(likelihood), n_active=n_active)
@@ -156,7 +160,7 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
             search = search_for_many_rows(self.hyper, len(y), likelihood, "IVMClassifier", by_neighbors=by_neighbors)
             settings = self._settings(ivm, search, calibrates)
             inputs = self._inputs if known else inputs.standardized(raw, self.kernel, self.standardize)
-            problem = self._problem(inputs, raw, codes, likelihood, n_latent)
+            problem = self._problem(inputs, raw, codes, likelihood, n_latent, numbers=order.rows)
             held_out = self._held_out(codes, ivm, calibrates)
             used = held_out if np.any(held_out) else np.ones(len(codes), bool)
             trained = train_active(
@@ -166,12 +170,12 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
                 monitor,
                 LabelWeights.of(codes, len(labels), used.astype(float)),
                 held_out=held_out,
-                known=known,
+                known=None if known is None else known.renumbered(order.places),
                 random_ties=self.random_state is not None,
-            )
+            ).renumbered(order.rows)
         assert trained.loo is not None
-        few = np.flatnonzero(used)[-_RECENT:]
-        recent = codes[few], Latent(*(moment[few] for moment in trained.loo))
+        few = np.sort(order.rows[used])[-_RECENT:]
+        recent = codes[order.places[few]], Latent(*(moment[few] for moment in trained.loo))
         self._store_active(inputs, trained, labels, recent, len(y), fingerprint)
         return self
 

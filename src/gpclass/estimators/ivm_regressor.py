@@ -75,13 +75,17 @@ class IVMRegressor(ActiveSetMixin, GPRegressorMixin, GPEstimator):
             inputs, raw, y = Inputs.fit(self, X, check_targets(y), order="C", y_numeric=True, ensure_min_samples=2)
             y = np.asarray(y, dtype=float)
             fingerprint, known = self._previous(raw, y)
+            order = self._row_order(raw, y)
+            raw, y = raw[order.rows], y[order.rows]
+            known = None if known is None else known.renumbered(order.places)
             search = search_for_many_rows(self.hyper, len(y), self._noise(), "IVMRegressor")
             settings = self._settings(ivm_of(self, Exact()), search)
             targets = Targets.of(y)
             inputs = self._inputs if known else inputs.standardized(raw, self.kernel, self.standardize)
-            problem = self._problem(inputs, raw, targets.transform(y), self._noise(), 1)
+            problem = self._problem(inputs, raw, targets.transform(y), self._noise(), 1, numbers=order.rows)
             random_ties = self.random_state is not None
             trained = train_active(problem, settings, rng, monitor, known=known, random_ties=random_ties)
+            trained = trained.renumbered(order.rows)
         assert trained.sites is not None
         self._store_active(inputs, trained, targets, len(y), len(trained.sites.rows), _fingerprint=fingerprint)
         return self

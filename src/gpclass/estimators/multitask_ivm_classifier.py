@@ -110,7 +110,9 @@ class MultiTaskIVMClassifier(MultiTaskMixin, GPClassifierMixin, GPEstimator):
             inputs, raw, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
             labels = Labels.of(y)
             codes = labels.encode(y)
-            names, groups = self._groups(task, len(y))
+            order = self._row_order(raw, codes)
+            raw, codes = raw[order.rows], codes[order.rows]
+            names, groups = self._groups(task, order)
             for name, own in zip(names.tolist(), groups, strict=True):
                 if len(np.unique(codes[own])) < 2:
                     only = labels.classes.tolist()[codes[own[0]]]
@@ -125,6 +127,7 @@ class MultiTaskIVMClassifier(MultiTaskMixin, GPClassifierMixin, GPEstimator):
                 raw,
                 codes,
                 groups,
+                order,
                 likelihood,
                 best_engine(likelihood),
                 monitor,

@@ -79,10 +79,12 @@ class MultiTaskIVMRegressor(MultiTaskMixin, GPRegressorMixin, GPEstimator):
         ``MultiTaskIVMClassifier``."""
         with self._monitor() as monitor:
             inputs, raw, y = Inputs.fit(self, X, check_targets(y), order="C", y_numeric=True, ensure_min_samples=2)
-            targets = Targets.of(np.asarray(y, dtype=float))
-            names, groups = self._groups(task, len(y))
+            order = self._row_order(raw, y)
+            raw, y = raw[order.rows], np.asarray(y, dtype=float)[order.rows]
+            targets = Targets.of(y)
+            names, groups = self._groups(task, order)
             inputs = inputs.standardized(raw, self.kernel, self.standardize)
-            trained = self._train(inputs, raw, targets.transform(y), groups, self._noise(), Exact(), monitor)
+            trained = self._train(inputs, raw, targets.transform(y), groups, order, self._noise(), Exact(), monitor)
         attributes = self._target_attributes(targets, trained, len(y), len(trained.active))
         self._store(inputs, trained, **attributes | self._task_attributes(names, trained))
         return self

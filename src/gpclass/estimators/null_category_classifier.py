@@ -146,8 +146,10 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
             codes = np.full(len(missing), UNLABELLED)
             codes[~missing] = labels.encode(known)
             check_consistent_length(raw, codes)
+            order = self._row_order(raw, codes)
+            raw, codes, missing = raw[order.rows], codes[order.rows], missing[order.rows]
             inputs = inputs.standardized(raw, self.kernel, self.standardize)
-            problem = self._boundaries(inputs, raw, codes, labels)
+            problem = self._boundaries(inputs, raw, codes, labels, order.rows)
             ivm = ivm_of(self, EP(), criterion="entropy", update="adf", refine=False)
             trained = train_parts(
                 problem,
@@ -157,13 +159,13 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
                 link=self._joint_likelihood,
                 labels=LabelWeights.of(codes, len(labels), (~missing).astype(float)),
                 random_ties=self.random_state is not None,
-            )
+            ).renumbered(order.rows)
         attributes = self._class_attributes(labels.classes, trained)
         # All training rows have the most probable label, and those with a label their own.
         probable = trained.posterior.predict_log(trained.likelihood, inputs.scaled(raw), trained.calibration)
         one = len(trained.likelihoods) == 1
         attributes |= {
-            "transduction_": np.where(missing, labels.classes[probable.argmax(axis=1)], labels.classes[codes]),
+            "transduction_": labels.classes[np.where(codes < 0, probable.argmax(axis=1), codes)[order.places]],
             "active_": trained.active[0] if one else trained.active,
             "null_category_": trained.likelihoods[0] if one else trained.likelihoods,
             "gamma_": np.array([(like.gamma_minus, like.gamma_plus) for like in trained.likelihoods]).squeeze(),
@@ -175,7 +177,9 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
         """What turns latent values into probabilities: of the one boundary, or of all of them."""
         return Probit(likelihoods[0].bias) if len(likelihoods) == 1 else LINKS[self.link]()
 
-    def _boundaries(self, inputs: Inputs, rows: np.ndarray, codes: np.ndarray, labels: Labels) -> Problem:
+    def _boundaries(
+        self, inputs: Inputs, rows: np.ndarray, codes: np.ndarray, labels: Labels, numbers: np.ndarray
+    ) -> Problem:
         """One problem of two classes, or one for each class against the rest."""
         share = np.bincount(codes[codes >= 0]) / np.sum(codes >= 0)
         gamma = self._gamma(float(np.mean(codes < 0)))
@@ -188,7 +192,7 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
             NullCategory(gamma, gamma, float(ndtri(part)), self.noise, fixed=fixed)
             for part in (share[1:] if binary else share)
         )
-        problem = self._problem(inputs, rows, codes, likelihoods[0], 1)
+        problem = self._problem(inputs, rows, codes, likelihoods[0], 1, numbers=numbers)
         return problem if binary else OneVersusRestProblem(**vars(problem), likelihoods=likelihoods)
 
     def _gamma(self, proportion: float) -> float:

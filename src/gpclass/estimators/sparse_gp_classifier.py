@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..inference.settings import check_setting
 from ..kernels import Kernel, PerClass
 from ..likelihoods import Likelihood
 from ..training.inducing import InducingPoints, train_inducing
+from ..training.row_order import RowOrder
 from ..training.trained import LabelWeights
 from ._active import search_for_many_rows
 from ._base import GPEstimator, choose_engine, generator
@@ -130,7 +132,7 @@ n_features_in_
             check_setting("dtype", self.dtype)
             engine = choose_engine(self.inference, ENGINES, "SparseGPClassifier", InducingPrior)
             self._check_kernel()
-            inputs, source = self._source(X, y)
+            inputs, source, order = self._source(X, y)
             labels = Labels.of(source.y)
             codes = labels.encode(source.y)
             likelihood = self._resolve_likelihood(len(labels))
@@ -145,6 +147,8 @@ n_features_in_
             if source.n_rows > SAMPLE_ROWS:
                 few = np.sort(rng.choice(source.n_rows, SAMPLE_ROWS, replace=False))
             sample = source.subset(few)
+            among = RowOrder.of(sample, codes[few])  # once more, for the rows of blocks
+            sample, few = sample[among.rows], few[among.rows]
             inputs = inputs.standardized(sample, self.kernel, self.standardize, scaler=source.scaler)
             points = self._inducing_points(inputs, source.n_rows, likelihood, n_latent)
             trained = train_inducing(
@@ -158,6 +162,7 @@ n_features_in_
                 monitor,
                 LabelWeights.of(codes, len(labels)),
             )
+            trained = replace(trained, hyper=trained.hyper.renumbered(few)).renumbered(order.rows)
         self._store(inputs, trained, **self._class_attributes(labels.classes, trained))
         return self
 
@@ -167,7 +172,8 @@ n_features_in_
         if isinstance(self.kernel, Kernel) and self.kernel.pairwise:
             raise TypeError("SparseGPClassifier needs features, not the covariances that a Precomputed kernel takes")
 
-    def _source(self, X: Any, y: Any) -> tuple[Inputs, Source]:
+    def _source(self, X: Any, y: Any) -> tuple[Inputs, Source, RowOrder]:
+        """The rows, which are sorted where they are in memory."""
         if callable(X) and y is not None:
             raise TypeError("a function gives blocks (X, y), so there must be no y beside it")
         if y is None and not hasattr(X, "shape"):
@@ -177,8 +183,9 @@ n_features_in_
         else:
             y = check_labels(y)
             inputs, raw, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
-            return inputs, from_array(raw, y)
-        return Inputs.of_blocks(source.n_features), source
+            order = RowOrder.of(raw, y)
+            return inputs, from_array(raw[order.rows], y[order.rows]), order
+        return Inputs.of_blocks(source.n_features), source, RowOrder.unsorted(source.n_rows)
 
     def _features(self, kernel: Kernel, Z: np.ndarray, rows: BlockedRows) -> Features:
         return Features(kernel, Z, rows, self.approximation, self.dtype)

@@ -1,6 +1,8 @@
 """What learning gives back: one theta, or many with weights."""
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -131,6 +133,10 @@ class HyperResult:
     #: the search and its objective, from which ``covariance`` is computed when asked for
     search: Any = field(default=None, repr=False)
     objective: Any = field(default=None, repr=False)
+
+    def renumbered(self, rows: np.ndarray) -> HyperResult:
+        """What was learned from the rows ``X[rows]``, with its rows numbered as in X."""
+        return self if self.rows is None else replace(self, rows=np.sort(rows[self.rows]))
 
     @cached_property
     def covariance(self) -> np.ndarray | None:

@@ -1,7 +1,7 @@
 """Training of models that keep an active set of rows: one machine, tasks that share a kernel, one versus rest."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def train_active(
     ``known`` is an earlier result for the same problem: its theta is kept, and selection goes on from its active rows.
     ``held_out`` (n,) rows are predicted by a model that has not used their labels. Only then, unless their share is too
     small to matter, the rest of the active rows is selected from all. ``random_ties`` breaks ties by ``rng`` instead of
-    in favour of the first row.
+    in favour of the first row, and estimators put typical rows first (``row_order``).
     """
     ivm = _ivm(settings)
     learned = _learned(problem, settings, rng, monitor, known, other_starts, [problem.n_rows])
@@ -80,6 +80,9 @@ class TrainedTasks(Trained):
 
     active: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
     order: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
+
+    def renumbered(self, rows: np.ndarray) -> Self:
+        return replace(super().renumbered(rows), active=rows[self.active])
 
 
 def train_tasks(
@@ -140,6 +143,9 @@ class TrainedParts(Trained):
 
     likelihoods: tuple[Any, ...] = ()
     active: tuple[np.ndarray, ...] = ()
+
+    def renumbered(self, rows: np.ndarray) -> Self:
+        return replace(super().renumbered(rows), active=tuple(rows[own] for own in self.active))
 
 
 def train_parts(

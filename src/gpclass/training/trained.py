@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -84,6 +84,17 @@ class Trained:
     sites: ActiveSites | None = None
     interrupted: bool = False
     messages: tuple[Warning, ...] = ()
+
+    def renumbered(self, rows: np.ndarray) -> Self:
+        """What was trained on the rows ``X[rows]``, with its rows numbered as in X; the objective keeps its own."""
+        places, sites = np.argsort(rows), self.sites
+        return replace(
+            self,
+            hyper=self.hyper.renumbered(rows),
+            loo=None if self.loo is None else Latent(*(moment[places] for moment in self.loo)),
+            loo_proba=None if self.loo_proba is None else self.loo_proba[places],
+            sites=None if sites is None else sites._replace(rows=rows[sites.rows]),
+        )
 
 
 def summary(fits: list[Fit]) -> dict[str, Any]:
