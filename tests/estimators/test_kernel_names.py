@@ -11,11 +11,11 @@ from sklearn.datasets import load_iris
 
 import gpclass
 from gpclass import GPClassifier, GPRegressor, IVMClassifier
-from gpclass.estimators.gp_classifier import _members
+from gpclass.estimators.gp_classifier import _can_stack
 from gpclass.evaluation.uncertainty import entropy_split
 from gpclass.hyper import Evidence, Importance, NearestNeighbors
 from gpclass.inference import EP, VB, Gibbs
-from gpclass.kernels import RBF, Additive, Laplacian, Matern, Sum
+from gpclass.kernels import RBF, Additive, Categorical, Constant, Laplacian, Matern, Quantiles, Sum
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +50,10 @@ def test_additive_has_a_part_for_each_input_and_one_for_all(table):
     assert isinstance(shape.children[0], Additive)
 
 
-def test_matern_is_the_default(table):
+def test_the_default_is_the_family(table, family):
     X, y, X_test, _ = table
-    np.testing.assert_array_equal(
-        GPClassifier("matern", random_state=0).fit(X, y).predict_proba(X_test),
-        GPClassifier(random_state=0).fit(X, y).predict_proba(X_test),
-    )
+    again = GPClassifier(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X_test), family.predict_proba(X_test))
 
 
 def test_other_estimators_know_the_names(table):
@@ -72,34 +70,71 @@ def test_unknown_names_are_refused(table, estimator, names):
         estimator.fit(*table[:2])
 
 
-def test_probabilities_of_a_family_are_weighted_means_of_its_members(table, family):
-    X, y, X_test, _ = table
+@pytest.fixture(scope="module")
+def additive(table):
+    """The first member by itself."""
+    X, y, _, _ = table
+    return GPClassifier("additive", inference="ep", random_state=0).fit(X, y)
+
+
+def test_members_are_an_additive_kernel_its_twin_on_normal_scores_and_a_constant(family, additive):
     members = family.hyper_.members
-    assert [member.name for member in members] == ["additive", "quantiles"]
+    assert [member.name for member in members] == ["additive", "quantiles", "constant"]
     assert sum(member.weight for member in members) == pytest.approx(1.0)
-    engine = EP(objective="laplace")
-    alone = [GPClassifier(member.name, inference=engine, random_state=0).fit(X, y) for member in members]
-    for value in ("predict_proba", "loo"):
-        parts = [model.loo_proba_ if value == "loo" else model.predict_proba(X_test) for model in alone]
-        expected = sum(member.weight * part for member, part in zip(members, parts, strict=True))
-        got = family.loo_proba_ if value == "loo" else family.predict_proba(X_test)
-        np.testing.assert_allclose(got, expected, atol=1e-9)
+    np.testing.assert_array_equal(members[0].kernel.theta, additive.kernel_.theta)
+    assert isinstance(members[1].kernel, Quantiles)
+    assert isinstance(members[2].kernel, Constant)
+    # The labels of iris are no matter of chance.
+    assert members[2].weight == 0.0
     assert family.kernel_ is max(members, key=lambda member: member.weight).kernel
 
 
-def test_weights_are_those_of_the_largest_leave_one_out_probability(table, family):
+def test_normal_scores_are_learned_to_the_optimum(table, family):
+    """The second kernel starts at the optimum of the first: where it ends no other start finds more."""
     X, y, _, _ = table
-    engine = EP(objective="laplace")
-    alone = [GPClassifier(name, inference=engine, random_state=0).fit(X, y) for name in ("additive", "quantiles")]
-    parts = [model.loo_proba_ for model in alone]
-    own = [part[np.arange(len(y)), y] for part in parts]
+    kernel = family.hyper_.members[1].kernel
+    alone = GPClassifier("quantiles", inference="ep", random_state=0).fit(X, y)
+    model = GPClassifier(kernel, inference="ep", hyper="fixed", standardize=True).fit(X, y)
+    assert model.log_evidence_ > alone.log_evidence_ - 0.3  # their priors differ a little
+
+
+def test_probabilities_are_weighted_means_of_the_members(table, family, additive):
+    _, _, X_test, _ = table
+    weights = [member.weight for member in family.hyper_.members]
+    by_member = [
+        np.exp(part.calibration.log_proba(part.likelihood, *part.posterior.latent(family._rows(X_test))))
+        for part in family.posterior_.members
+    ]
+    in_order = sorted([weight for weight in weights if weight > 0.0], reverse=True)
+    expected = sum(weight * part for weight, part in zip(in_order, by_member, strict=True))
+    np.testing.assert_allclose(family.predict_proba(X_test), expected, atol=1e-12)
+    first = sorted(weights, reverse=True).index(weights[0])
+    np.testing.assert_allclose(by_member[first], additive.predict_proba(X_test), atol=1e-9)
+
+
+def test_weights_are_those_of_the_largest_leave_one_out_probability(table, family, additive):
+    _, y, _, _ = table
+    first, second = (member.weight for member in family.hyper_.members[:2])
+    scores = (family.loo_proba_ - first * additive.loo_proba_) / second
+    own = [part[np.arange(len(y)), y] for part in (additive.loo_proba_, scores)]
 
     def objective(weight):
         return np.log(weight * own[0] + (1.0 - weight) * own[1]).sum() + 0.3 * np.log(weight * (1.0 - weight))
 
     grid = np.linspace(0.001, 0.999, 999)
     best = grid[np.argmax([objective(weight) for weight in grid])]
-    assert family.hyper_.members[0].weight == pytest.approx(best, abs=0.02)
+    assert first == pytest.approx(best, abs=0.02)
+
+
+def test_a_constant_predicts_the_classes_of_few_rows_whose_inputs_say_nothing():
+    behind = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((210, 4)), np.r_[0, 1, (rng.uniform(size=208) < 0.2).astype(int)]
+        model = GPClassifier(random_state=seed).fit(X[:10], y[:10])
+        shares = np.bincount(y[:10])[y[10:]] / 10
+        behind.append(np.log(shares).mean() - model.predict_log_proba(X[10:])[np.arange(200), y[10:]].mean())
+    assert np.mean(behind) < 0.05  # 0.077 without it
 
 
 def test_the_kernel_that_fits_gets_more_weight():
@@ -114,7 +149,7 @@ def test_the_kernel_that_fits_gets_more_weight():
 def test_members_with_weights_of_rows_are_learned_by_vb(table):
     X, y, _, _ = table
     model = GPClassifier("auto", random_state=0).fit(X, y, sample_weight=np.linspace(0.5, 1.5, len(y)))
-    assert [member.name for member in model.hyper_.members] == ["additive", "quantiles"]
+    assert [member.name for member in model.hyper_.members] == ["additive", "quantiles", "constant"]
 
 
 def test_family_can_be_saved_cloned_and_split(table, family, tmp_path):
@@ -133,7 +168,19 @@ def test_family_can_be_saved_cloned_and_split(table, family, tmp_path):
 def test_where_there_is_nothing_to_choose_from_one_kernel_is_learned(table, family):
     X, y, _, _ = table
     frame = pd.DataFrame({"a": np.where(X[:, 0] > 5.8, "long", "short"), "b": np.where(X[:, 2] > 3, "x", "y")})
-    assert [member.name for member in GPClassifier("auto").fit(frame, y).hyper_.members] == ["matern"]
-    assert _members(family._inputs, Evidence(), VB()) == ("additive", "quantiles")
+    model = GPClassifier().fit(frame, y)
+    assert model.hyper_.members == ()
+    assert isinstance(model.kernel_.kernel.kernel, Categorical)
+    assert _can_stack(family._inputs, Evidence(), EP())
     for search, engine in ((Importance(), VB()), (NearestNeighbors(), VB()), (Evidence(), Gibbs())):
-        assert _members(family._inputs, search, engine) == ("matern",)
+        assert not _can_stack(family._inputs, search, engine)
+
+
+def test_categories_keep_their_kernel_beside_normal_scores(table):
+    X, y, _, _ = table
+    frame = pd.DataFrame({"a": np.where(X[:, 0] > 5.8, "long", "short"), "b": X[:, 2], "c": X[:, 3]})
+    scored = GPClassifier(random_state=0).fit(frame, y).hyper_.members[1].kernel
+    numbers, categories = scored.kernel.children
+    assert isinstance(numbers.kernel, Quantiles)
+    assert numbers.columns == [1, 2]
+    assert isinstance(categories.kernel, Categorical)

@@ -27,8 +27,8 @@ from .monitor import Monitor
 from .stacking import stacking_weights
 from .trained import LabelWeights, Settings, Trained
 
-#: Pseudo-count of each member for its weight, and the smallest weight that is kept.
-_PSEUDO_COUNT, _SMALLEST_WEIGHT = 0.3, 0.02
+#: Pseudo-counts of a kernel and of the constant for their weights, and the smallest weight that is kept.
+_PSEUDO_COUNT, _CONSTANT_COUNT, _SMALLEST_WEIGHT = 0.3, 0.6, 0.02
 #: Members that predict alike take many steps to settle their weights.
 _EM_STEPS = 3000
 #: The constant for each class, and up to how many rows it takes part.
@@ -49,7 +49,7 @@ def train_family(
         learned["constant"] = LearnedTheta(constant, Fixed()(constant, rng))
     found = {name: fit_learned(one, settings, rng, monitor, labels) for name, one in learned.items()}
     loo_probas = [one.loo_proba for one in found.values() if one.loo_proba is not None]
-    weights = _weights(loo_probas, labels) if len(found) > 1 else np.ones(1)
+    weights = _weights(loo_probas, [_CONSTANT_COUNT if name == "constant" else _PSEUDO_COUNT for name in found], labels)
     members = tuple(
         FamilyMember(name, float(weight), one.kernel)
         for (name, one), weight in zip(found.items(), weights, strict=True)
@@ -101,11 +101,11 @@ def _all_parts(kernel: Kernel) -> list[Kernel]:
     return [kernel, *(part for child in kernel.children for part in _all_parts(child))]
 
 
-def _weights(loo_probas: list[np.ndarray], labels: LabelWeights) -> np.ndarray:
+def _weights(loo_probas: list[np.ndarray], pseudo_counts: list[float], labels: LabelWeights) -> np.ndarray:
     """Weights of the members, 0 for those that hardly matter."""
     rows, codes = np.nonzero(labels.proba)
     counts = labels.weights[rows] * labels.proba[rows, codes]
     log_probs = np.log(np.maximum([proba[rows, codes] for proba in loo_probas], 1e-300))
-    weights = stacking_weights(log_probs, np.full(len(loo_probas), _PSEUDO_COUNT), counts, _EM_STEPS)
+    weights = stacking_weights(log_probs, np.array(pseudo_counts), counts, _EM_STEPS)
     weights = np.where(weights < _SMALLEST_WEIGHT, 0.0, weights)
     return weights / weights.sum()
