@@ -13,6 +13,7 @@ from ..inference.problem import Problem
 from ..kernels import Kernel, View
 from ..kernels.stationary import Stationary
 from .monitor import Monitor
+from .relevances import choose_columns
 
 #: How many nats leave-one-out predictions must gain before the default kernel gets a length-scale for each input.
 _CLEAR_GAIN = 5.0
@@ -37,7 +38,11 @@ def learn_default(
     found = optimiser(objective, rng, monitor, effort)
     similar = False
     if objective.problem.X.shape[1] > 1:
-        objective, found, similar = _try_relevances(objective, found, optimiser, rng, monitor)
+        few = _try_few_columns(objective, found, optimiser, rng, monitor)
+        if few is None:
+            objective, found, similar = _try_relevances(objective, found, optimiser, rng, monitor)
+        else:
+            objective, found = few
     if not search.samples:
         return objective, found
     if similar:
@@ -54,6 +59,17 @@ def _with_similar_scales(prior: Any, problem: Problem) -> Any:
         return {"length_scale": _SIMILAR, **prior}
     # One prior for all parameters holds for length-scales too; the default was given by nobody.
     return _SIMILAR if prior == Normal() else prior
+
+
+def _try_few_columns(
+    objective: Objective, found: HyperResult, search: Evidence, rng: np.random.Generator, monitor: Monitor
+) -> tuple[Objective, HyperResult] | None:
+    """Only the few columns that matter instead of all, where such stand out and that clearly predicts better."""
+    chosen = choose_columns(objective, found, search, _CLEAR_GAIN, rng, monitor)
+    if chosen is None or not chosen[1].converged:
+        return None
+    before, after = (one.thinned(search.max_rows).loo_score(at.theta)[0] for one, at in ((objective, found), chosen))
+    return chosen if after - before > _CLEAR_GAIN else None
 
 
 def _try_relevances(
