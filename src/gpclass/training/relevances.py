@@ -2,10 +2,15 @@
 
 At an isotropic optimum length-scales have no slope for an input of even effect, or for one that is hidden by hundreds
 of others. The evidence has a slope for them in another direction, that of adding a function of one input alone: for the
-covariance K + w k_j it is dE/dw = sum(G * k_j) at w = 0, with one G = dE/dK for all columns j.
+covariance K + w k it is dE/dw = sum(G * k) at w = 0, with one G = dE/dK for all k.
+
+Slopes are compared with those of the same k with its rows in random order. For doubly centred G and k, sum(G * P k P')
+over permutations P has the mean tr(G) tr(k) / (n - 1) and a variance of about 2 |G|^2 |k|^2 / (n - 1)^2 (Kazi-Aoual,
+Hitier, Sabatier and Lebreton 1995). A score is the difference in standard deviations.
 """
 
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
@@ -22,81 +27,104 @@ from .monitor import Monitor
 _N_COSINES = 8
 #: Where the length-scale of a chosen column starts, in standard deviations of the column.
 _START = 2.0
+#: Searches between two choices stop when a step changes the objective by this share: 0.1 nats, of log p to decide by.
+_ROUGH = 1e-3
 #: Columns are scored so many at a time.
 _BLOCK = 500
+#: What a function of all columns must score to be added to one of a few: it has too many parts for a long tail.
+_TWO_SD = 2.0
+
+
+class Optimum(NamedTuple):
+    """A problem whose parameters have been learned."""
+
+    objective: Objective
+    found: HyperResult
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.objective.at(self.found.theta)[0]
 
 
 def choose_columns(
-    objective: Objective,
-    found: HyperResult,
-    search: Evidence,
-    least: float,
-    rng: np.random.Generator,
-    monitor: Monitor,
-) -> tuple[Objective, HyperResult] | None:
-    """A model of the few columns that matter, with a length-scale for each, learned from scratch; None without any.
+    isotropic: Optimum, search: Evidence, least: float, rng: np.random.Generator, monitor: Monitor
+) -> Optimum | None:
+    """A model of the few columns that matter, with a length-scale for each, learned roughly; None without any.
 
-    ``found`` is the optimum with one length-scale for all columns. Each time the column that promises most joins those
-    chosen before, while its promise and then the gain of the evidence are above log p nats, which is what it
-    takes to name one of p columns. The first must promise ``least`` nats more: where the isotropic model misses
-    nothing, the search ends here, after one gradient.
+    Each time the column that promises most joins those chosen before, while its promise and then the gain of the
+    evidence are above log p nats, which is what it takes to name one of p columns. The first must promise ``least``
+    nats more: where the isotropic model misses nothing, the search ends after one gradient.
     """
-    problem = objective.problem
+    objective = isotropic.objective
+    problem, learner = objective.problem, objective.learner
     columns = np.flatnonzero(~problem.kernel.categorical_columns(Columns(), problem.X.shape[1]))
-    learner = objective.learner
     if len(columns) < 2 or problem.has_parts or learner.prior_type is not DensePrior:
         return None
     if not learner.differentiates(problem.likelihood):
         return None
-    price, chosen, at, n_evaluations = np.log(len(columns)), [], objective, found.n_evaluations
+    X = to_host(features(problem.thinned(search.max_rows or len(problem.y)).X))
+    phi_blocks = range(0, X.shape[1], _BLOCK)
+    scales = _START * np.std(to_host(features(problem.X)), axis=0)
+    price, at = float(np.log(len(columns))), isotropic
+    rough = replace(search, tol=max(search.tol, _ROUGH))
+    chosen: list[int] = []
     while len(chosen) < len(columns):
-        promises = promised_gains(column_scores(at.thinned(search.max_rows), found.theta)[columns])
+        G = slope_in_covariance(at, search.max_rows)
+        scores = np.concatenate([column_scores(G, X[:, start : start + _BLOCK]) for start in phi_blocks])
+        promises = promised_gains(scores[columns])
         promises[np.isin(columns, chosen)] = 0.0
         if np.max(promises) < (price if chosen else price + least):
             break
         more = [*chosen, int(columns[np.argmax(promises)])]
-        kernel = on_columns(problem.kernel, more, _START * np.std(to_host(features(problem.X)), axis=0))
-        trial = replace(objective, problem=replace(problem, kernel=kernel))
-        result = search(trial, rng, monitor)
-        n_evaluations += result.n_evaluations
-        if result.stopped or (chosen and result.value - found.value < price):
+        trial = replace(objective, problem=replace(problem, kernel=on_columns(problem.kernel, more, scales)))
+        found = rough(trial, rng, monitor)
+        found = replace(found, n_evaluations=found.n_evaluations + at.found.n_evaluations)
+        if chosen and found.value - at.found.value < price:
             break
-        chosen, at, found = more, trial, result
-    return (at, replace(found, n_evaluations=n_evaluations)) if chosen else None
+        chosen, at = more, Optimum(trial, found)
+        if found.stopped:
+            break
+    return at if chosen else None
 
 
-def column_scores(objective: Objective, theta: np.ndarray) -> np.ndarray:
-    """dE/dw for a function of each column, in standard deviations from its mean (p,), were the rows of that column in
-    random order.
+def add_all_columns(
+    few: Optimum, isotropic: Optimum, search: Evidence, rng: np.random.Generator, monitor: Monitor
+) -> Optimum | None:
+    """The sum of a function of a few columns and one of all, where the second has something to add."""
+    problem = few.objective.problem
+    rows = problem.thinned(search.max_rows or len(problem.y)).X
+    G, k = slope_in_covariance(few, search.max_rows), _centred(to_host(isotropic.kernel(rows)))
+    if _standardised(np.sum(G * k), G, np.trace(k), np.sum(k * k)) < _TWO_SD:
+        return None
+    started = problem.started_at(few.found.theta)
+    both = replace(few.objective, problem=replace(started, kernel=few.kernel + isotropic.kernel))
+    found = search(both, rng, monitor)
+    return Optimum(both, replace(found, n_evaluations=found.n_evaluations + few.found.n_evaluations))
 
-    For doubly centred G and k, sum(G * P k P') over permutations P has mean tr(G) tr(k) / (n - 1) and variance about
-    2 |G|^2 |k|^2 / (n - 1)^2 (Kazi-Aoual et al. 1995).
-    """
-    problem, (kernel, likelihood) = objective.problem, objective.at(theta)
+
+def slope_in_covariance(model: Optimum, max_rows: int | None) -> np.ndarray:
+    """G = dE/dK, doubly centred, on at most so many rows."""
+    objective = model.objective.thinned(max_rows)
+    problem, (kernel, likelihood) = objective.problem, objective.at(model.found.theta)
     n = objective.n_rows
-    prior = DensePrior(kernel(problem.X), problem.n_latent)
+    prior = DensePrior(kernel(problem.X), problem.n_latent)  # whose parameters are the entries of K
     slope = objective.learner(prior, problem.y, likelihood, None, True).gradient
     assert slope is not None
-    G = slope[: n * n].reshape(n, n)
-    G = 0.5 * (G + G.T)
-    G = G - G.mean(axis=0) - G.mean(axis=1)[:, None] + G.mean()
-    X = to_host(features(problem.X))
-    scores = np.zeros(X.shape[1])
-    for start in range(0, len(scores), _BLOCK):
-        phi = cosines(X[:, start : start + _BLOCK])
-        slopes = np.einsum("qap,qap->p", phi, G @ phi)
-        inner = np.einsum("qap,rap->pqr", phi, phi, optimize=True)
-        mean = np.trace(G) * np.trace(inner, axis1=1, axis2=2) / (n - 1)
-        sd = np.sqrt(2.0 * np.sum(G * G) * np.sum(inner * inner, axis=(1, 2))) / (n - 1)
-        varies = sd > 0.0
-        scores[start : start + _BLOCK][varies] = (slopes - mean)[varies] / sd[varies]
-    return scores
+    return _centred(slope[: n * n].reshape(n, n))
+
+
+def column_scores(G: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Scores (p,) of a function of each column alone: k_j = sum_q phi_qj phi_qj' with the features of ``cosines``."""
+    phi = cosines(X)
+    slopes = np.einsum("qap,qap->p", phi, G @ phi)
+    inner = np.einsum("qap,rap->pqr", phi, phi, optimize=True)
+    return _standardised(slopes, G, np.trace(inner, axis1=1, axis2=2), np.sum(inner * inner, axis=(1, 2)))
 
 
 def cosines(X: np.ndarray) -> np.ndarray:
-    """Features (q, n, p) of each column, the kernel k_j of which is sum_q phi_qj phi_qj': cosines of its ranks, centred.
+    """Features (q, n, p) of each column by itself: cosines of its ranks, centred, whose variances fall as 1 / q.
 
-    Their variances fall as 1 / q: smooth functions come first, as in Neyman's smooth test, and units do not matter.
+    Smooth functions come first, as in Neyman's smooth test, and units do not matter.
     """
     order = np.arange(1, _N_COSINES + 1)[:, None, None]
     phi = np.cos(np.pi * order * (rankdata(X, axis=0) - 0.5) / len(X)) / np.sqrt(order)
@@ -104,7 +132,7 @@ def cosines(X: np.ndarray) -> np.ndarray:
 
 
 def promised_gains(scores: np.ndarray) -> np.ndarray:
-    """By how much the evidence rises with the best variance w of one feature, given the score of it.
+    """By how much the evidence rises with the best variance w of one feature, given its score.
 
     A feature of sparsity s and quality q (Tipping and Faul 2003) brings -log(1 + w s) / 2 + w q^2 / (2 (1 + w s)), at
     most (r - 1 - log r) / 2 with r = q^2 / s; the slope at 0, (q^2 - s) / 2, is (r - 1) / sqrt(2) standard deviations.
@@ -119,6 +147,21 @@ def on_columns(kernel: Kernel, columns: list[int], scales: np.ndarray) -> Kernel
         places = np.arange(len(scales))[kernel.columns].tolist()
         own = [places.index(j) for j in columns if j in places]
         return replace(kernel, kernel=on_columns(kernel.kernel, own, scales[places]))
+    if isinstance(kernel, Categorical):
+        return kernel
     if isinstance(kernel, Stationary):
-        return kernel if isinstance(kernel, Categorical) else View(replace(kernel, length_scale=scales[columns]), columns)
+        return View(replace(kernel, length_scale=scales[columns]), columns)
     return kernel._with_children([on_columns(child, columns, scales) for child in kernel.children])
+
+
+def _centred(K: np.ndarray) -> np.ndarray:
+    """Symmetric, with rows and columns of mean 0."""
+    K = 0.5 * (K + K.T)
+    return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+
+
+def _standardised(slopes: Any, G: np.ndarray, traces: Any, norms: Any) -> np.ndarray:
+    """Slopes in standard deviations from their mean, given tr(k) and |k|^2; 0 for columns that do not vary."""
+    above = (len(G) - 1) * slopes - np.trace(G) * traces
+    sd = np.sqrt(2.0 * np.sum(G * G) * norms)
+    return np.divide(above, sd, out=np.zeros_like(above), where=sd > 0.0)
