@@ -1,9 +1,11 @@
-"""Classifiers where three of hundreds of inputs matter: python benchmarks/bench_many_inputs.py [--seeds 5] [--first-seed 0]
-                                                             [--rows 400] [--columns 300]
+"""Classifiers where three of hundreds of inputs matter.
 
-One input has a linear effect, one a periodic and one a quadratic, of equal variance; all are standard normal. Prints the
-log loss on 2000 new rows, CPU seconds of fitting, and the ranks of the three by ``relevance_``: 1 2 3 where they come
-first. "isotropic" and "given ARD" are the default kernel with one length-scale and with one for each input, as given.
+python benchmarks/bench_many_inputs.py [--seeds 5] [--first-seed 0] [--rows 400] [--columns 300]
+
+One input has a linear effect, one a periodic and one a quadratic, of equal variance; all are standard normal. Prints
+the log loss on 2000 new rows, CPU seconds of fitting, and the ranks of the three by ``relevance_``: 1 2 3 where they
+come first (and 1 1 1 where all inputs have the same). "isotropic" and "given ARD" are the default kernel with one
+length-scale and with one for each input, as given.
 """
 
 from __future__ import annotations

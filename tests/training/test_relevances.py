@@ -12,6 +12,7 @@ from gpclass.inference.problem import Problem
 from gpclass.kernels import Additive, Categorical, Matern, Quantiles, View
 from gpclass.likelihoods import MultinomialProbit, Probit
 from gpclass.tabular import TableModel
+from gpclass.training import default_kernel
 from gpclass.training.monitor import SILENT
 from gpclass.training.relevances import (
     Optimum,
@@ -119,6 +120,16 @@ def test_few_relevant_inputs_are_found_and_others_left_out(sparse, kernel):
     assert loss < 0.3  # 0.66 with one length-scale for all
 
 
+def test_slopes_that_promise_little_do_not_raise_what_a_column_must_promise(monkeypatch, sparse):
+    asked = []
+    monkeypatch.setattr(default_kernel, "choose_columns", lambda _, __, least, *rest: asked.append(least))
+    for promised in (0.0, 8.0, 100.0):
+        monkeypatch.setattr(default_kernel, "_largest_gain", lambda *_, promised=promised: promised)
+        GPClassifier(random_state=0).fit(*sparse)
+    # 60 inputs promise 3 nats by chance.
+    np.testing.assert_allclose(asked, [5.0, 0.0, 0.0])
+
+
 def test_regression_chooses_columns_too():
     model = GPRegressor(random_state=0).fit(*sparse_rows(100, 60))
     assert np.flatnonzero(model.relevance_).tolist() == [7, 30]
@@ -140,7 +151,7 @@ def test_a_function_of_all_columns_is_added_where_it_helps(sparse):
     few = choose_columns(isotropic, Evidence(), 5.0, rng, SILENT)
     assert few.found.n_evaluations > isotropic.found.n_evaluations
     assert add_all_columns(few, isotropic, Evidence(), rng, SILENT) is None
-    X, f = sparse_rows(300, 40)
+    X, _ = sparse_rows(300, 40)
     y = (3.0 * (X[:, 7] ** 2 - 1.0) + X @ rng.standard_normal(40) / 3.0 > 0.0).astype(int)
     model = GPClassifier(random_state=0).fit(X, y)
     assert model.relevance_.argmax() == 7

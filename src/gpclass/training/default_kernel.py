@@ -61,7 +61,8 @@ def _try_more_scales(
     relevances = replace(problem, kernel=with_relevances(problem.kernel, n_features))
     ard = replace(isotropic.objective, problem=relevances)
     promised = _largest_gain(ard, search) - _CHANCE_GAIN * n_features
-    few = _few_columns(isotropic, max(_CLEAR_GAIN - promised, 0.0), search, rng, monitor)
+    least = float(np.clip(_CLEAR_GAIN - promised, 0.0, _CLEAR_GAIN))
+    few = _few_columns(isotropic, least, search, rng, monitor)
     # A prior that was given to length-scales says nothing of how far slopes can lead.
     tries = promised > _CLEAR_GAIN or _with_similar_scales(search.prior, relevances) == search.prior
     if few.objective is isotropic.objective:

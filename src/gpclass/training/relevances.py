@@ -31,6 +31,8 @@ _START = 2.0
 _ROUGH = 1e-3
 #: Columns are scored so many at a time.
 _BLOCK = 500
+#: A centred kernel of a smaller squared norm is rounding.
+_NO_NORM = 1e-20
 #: What a function of all columns must score to be added to one of a few: it has too many parts for a long tail.
 _TWO_SD = 2.0
 
@@ -164,4 +166,4 @@ def _standardised(slopes: Any, G: np.ndarray, traces: Any, norms: Any) -> np.nda
     """Slopes in standard deviations from their mean, given tr(k) and |k|^2; 0 for columns that do not vary."""
     above = (len(G) - 1) * slopes - np.trace(G) * traces
     sd = np.sqrt(2.0 * np.sum(G * G) * norms)
-    return np.divide(above, sd, out=np.zeros_like(above), where=sd > 0.0)
+    return np.divide(above, sd, out=np.zeros_like(above), where=norms > _NO_NORM)
