@@ -39,8 +39,9 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     ----------
     kernel : kernel of ``gpclass.kernels`` or of scikit-learn, or str, default=None
         Covariance of the latent functions and the starting values of its parameters. None is amplitude * Matern
-        (nu = 2.5) on standardised inputs, with one length-scale, or one for each input where leave-one-out
-        predictions clearly gain by it. "matern" is the same, "rbf", "laplacian" and "additive" have another shape
+        (nu = 2.5) on standardised inputs, with one length-scale. Where leave-one-out predictions clearly gain by it,
+        it has one for each input; or only the few inputs that matter have one, and others are left out or share one in
+        a second term. "matern" is the same, "rbf", "laplacian" and "additive" have another shape
         ("additive" is a sum of functions of one input plus a Matern kernel), "quantiles" is "additive" on the normal
         scores of the inputs. "auto" learns an "additive" and a "quantiles" kernel, and averages their predictions with
         weights by their leave-one-out predictions.
@@ -88,7 +89,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         applied.
     loo_proba_ : (n, n_classes)
         Probabilities of each training row's labels without its own label; NaN for rows of weight 0.
-    relevance_ : (n_features,) inverse squared length-scales
+    relevance_ : (n_features,) inverse squared length-scales, 0 for inputs that are left out
     view_weights_ : shares of the views of a ``WeightedSum`` kernel: ``names``, ``mean`` and ``sd``
     categories_ : dictionary of the columns of a data frame that hold categories
     hyper_ : how learning went, a ``gpclass.hyper.HyperResult``

@@ -129,6 +129,7 @@ class TableModel(BaseEstimator):
         weights = None if self.weights is None else targets.read_weights(table, self.weights, self.target, self.notes_)
         raw = self._fit_columns(table)
         predictions = self._fit_estimator(raw, target, weights, callback)
+        self.notes_ += self._left_out_note()
         self._keep_scores(predictions, weights)
         self._keep_rows(table, raw, predictions)
         quantile = np.quantile(similarity_within(self.estimator_), FAR_QUANTILE)
@@ -280,6 +281,16 @@ class TableModel(BaseEstimator):
         labelled = predictions.rows[evenly_spaced(len(predictions.rows), KEPT_ROWS)]
         others = np.setdiff1d(evenly_spaced(len(table), KEPT_ROWS), predictions.rows)
         self.sample_ = table.subset(np.sort(np.concatenate([labelled, others])[:KEPT_ROWS]).tolist())
+
+    def _left_out_note(self) -> list[str]:
+        """Which columns a default kernel has chosen."""
+        estimator = self.estimator_
+        used = estimator.kernel_.used_columns(estimator.n_features_in_)
+        if np.all(used):
+            return []
+        names = [str(name) for name in estimator.feature_names_in_[used]]
+        drive = "column drives" if len(names) == 1 else "columns drive"
+        return [f"{len(names)} of {len(used)} {drive} the model: {listed(names)}"]
 
     def _copies_note(self, raw: Any, table: Table) -> list[str]:
         """Duplicate rows are suspicious where numbers have many values, but not in a table of a few categories."""

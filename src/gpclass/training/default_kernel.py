@@ -14,6 +14,7 @@ from ..inference.problem import Problem
 from ..kernels import Kernel, View
 from ..kernels.stationary import Stationary
 from .monitor import Monitor
+from .relevances import Optimum, add_all_columns, choose_columns
 
 #: How many nats leave-one-out predictions must gain before the default kernel gets a length-scale for each input.
 _CLEAR_GAIN = 5.0
@@ -52,16 +53,76 @@ def learn_default(
     optimiser = search
     if search.samples:
         optimiser = Evidence() if isinstance(search.prior, str) else Evidence(prior=search.prior)
-    found = optimiser(objective, rng, monitor, effort)
-    similar = False
+    best, similar = Optimum(objective, optimiser(objective, rng, monitor, effort)), False
     if objective.problem.X.shape[1] > 1:
-        objective, found, similar = _try_relevances(objective, found, optimiser, rng, monitor)
+        best, similar = _try_more_scales(best, optimiser, rng, monitor)
+    objective, found = best
     if not search.samples:
         return objective, found
     if similar:
         search = replace(search, prior=_with_similar_scales(search.prior, objective.problem))
     sampled = search(objective, rng, monitor, effort)
     return objective, replace(sampled, stopped=sampled.stopped or found.stopped)
+
+
+def _try_more_scales(
+    isotropic: Optimum, search: Evidence, rng: np.random.Generator, monitor: Monitor
+) -> tuple[Optimum, bool]:
+    """More length-scales than one, where that clearly predicts better: for a few columns, or for all inputs.
+
+    A few columns come first: slopes of length-scales do not show all that matter, and they cost less. Nothing is tried
+    where neither functions of one column nor slopes promise a gain. Length-scales of all inputs are tried where they
+    promise more than the few columns have gained. Also returned: whether they were found with the tight prior.
+    """
+    problem = isotropic.objective.problem.started_at(isotropic.found.theta)
+    n_features = problem.X.shape[1]
+    relevances = replace(problem, kernel=with_relevances(problem.kernel, n_features))
+    ard = replace(isotropic.objective, problem=relevances)
+    promised = _largest_gain(ard, search) - _CHANCE_GAIN * n_features
+    least = float(np.clip(_CLEAR_GAIN - promised, 0.0, _CLEAR_GAIN))
+    few = _few_columns(isotropic, least, search, rng, monitor)
+    # A prior that was given to length-scales says nothing of how far slopes can lead.
+    tries = promised > _CLEAR_GAIN or _with_similar_scales(search.prior, relevances) == search.prior
+    if few.objective is isotropic.objective:
+        return _relevances(few, ard, search, rng, monitor) if tries else (few, False)
+    before, after, margin = _loo_score(isotropic, search), _loo_score(few, search), _free_margin(problem)
+    # Labels cannot be predicted with a log probability above 0.
+    room = -after if np.issubdtype(problem.y.dtype, np.integer) else np.inf
+    if tries and promised > after - before and room > margin:
+        other, similar = _relevances(isotropic, ard, search, rng, monitor)
+        if _loo_score(other, search) - after > (_CLEAR_GAIN if similar else margin):
+            return other, similar
+        few = few._replace(found=replace(few.found, stopped=few.found.stopped or other.found.stopped))
+    return few, False
+
+
+def _few_columns(
+    isotropic: Optimum, least: float, search: Evidence, rng: np.random.Generator, monitor: Monitor
+) -> Optimum:
+    """A model of a few columns, or the sum of that and one of all, where it clearly predicts better."""
+    few = choose_columns(isotropic, search, least, rng, monitor)
+    if few is None:
+        return isotropic
+    best, score, stopped = isotropic, _loo_score(isotropic, search), False
+    for trial in (few, add_all_columns(few, isotropic, search, rng, monitor)):
+        if trial is None:
+            continue
+        stopped |= trial.found.stopped
+        after = _loo_score(trial, search)
+        if trial.found.converged and after - score > _CLEAR_GAIN:
+            best, score = trial, after
+    found = search(best.objective, rng, monitor) if best is few else best.found
+    n_evaluations = found.n_evaluations + (few.found.n_evaluations if best is few else 0)
+    return Optimum(best.objective, replace(found, n_evaluations=n_evaluations, stopped=stopped or found.stopped))
+
+
+def _free_margin(problem: Problem) -> float:
+    """What leave-one-out predictions must gain by a length-scale for each input without a tight prior."""
+    return max(_CLEAR_GAIN, _GAIN_PER_INPUT * min(problem.X.shape[1], _COUNTED_INPUTS))
+
+
+def _loo_score(model: Optimum, search: Evidence) -> float:
+    return model.objective.thinned(search.max_rows).loo_score(model.found.theta)[0]
 
 
 def _with_similar_scales(prior: Any, problem: Problem) -> Any:
@@ -74,52 +135,46 @@ def _with_similar_scales(prior: Any, problem: Problem) -> Any:
     return _SIMILAR if prior == Normal() else prior
 
 
-def _try_relevances(
-    objective: Objective, found: HyperResult, search: Evidence, rng: np.random.Generator, monitor: Monitor
-) -> tuple[Objective, HyperResult, bool]:
+def _relevances(
+    isotropic: Optimum, ard: Objective, search: Evidence, rng: np.random.Generator, monitor: Monitor
+) -> tuple[Optimum, bool]:
     """One length-scale for each input instead of one for all, where that clearly predicts better.
 
-    Nothing is tried where the slopes at the isotropic optimum promise little. Else learning starts there and stays
-    near it by a tight prior. Where that pays, it goes on without that prior, and leave-one-out predictions decide
-    again, by a margin that grows with the number of inputs. Length-scales that were given a prior keep it, and are
-    learned freely at once. Also returned: whether length-scales were found with the tight prior.
+    Learning starts at the isotropic optimum and stays near it by a tight prior. Where that pays, it goes on without
+    that prior, and leave-one-out predictions decide again, by a margin that grows with the number of inputs.
+    Length-scales that were given a prior keep it, and are learned freely at once. Also returned: whether length-scales
+    were found with the tight prior.
     """
-    similar, stopped = False, found.stopped
-    few = search.max_rows or objective.n_rows
-    n_features = objective.problem.X.shape[1]
-    at_optimum = objective.problem.started_at(found.theta)
-    ard = replace(objective, problem=replace(at_optimum, kernel=with_relevances(at_optimum.kernel, n_features)))
-    tight, margin = _with_similar_scales(search.prior, ard.problem), _GAIN_PER_INPUT * min(n_features, _COUNTED_INPUTS)
-    stages = [(tight, _CLEAR_GAIN), (search.prior, margin)]
-    if tight == search.prior:
-        stages = [(search.prior, max(_CLEAR_GAIN, margin))]
-    elif _largest_gain(ard, search) < _CLEAR_GAIN + _CHANCE_GAIN * n_features:
-        return objective, found, similar
-    score = objective.thinned(few).loo_score(found.theta)[0]
-    start = _start_of_scales(objective, ard, found)
-    for prior, least in stages:
+    similar, (objective, found) = False, isotropic
+    stopped = found.stopped
+    tight, margin = _with_similar_scales(search.prior, ard.problem), _free_margin(ard.problem)
+    stages = [(search.prior, margin)] if tight == search.prior else [(tight, _CLEAR_GAIN), (search.prior, margin)]
+    score, start = _loo_score(isotropic, search), _start_of_scales(isotropic, ard)
+    for prior, margin in stages:
         trial = replace(search, prior=prior)(ard, rng, monitor, Effort(start=start))
         stopped |= trial.stopped
-        gained = ard.thinned(few).loo_score(trial.theta)[0] - score
-        if not (gained > least and trial.converged):
+        gained = _loo_score(Optimum(ard, trial), search) - score
+        if not (gained > margin and trial.converged):
             break
         objective, score, similar = ard, score + gained, prior is not search.prior
         found = replace(trial, n_evaluations=found.n_evaluations + trial.n_evaluations)
         ard = replace(ard, problem=ard.problem.started_at(trial.theta))
         start = None if trial.rough_covariance is None else Start(trial.theta, trial.rough_covariance)
-    return objective, replace(found, stopped=stopped), similar
+    return Optimum(objective, replace(found, stopped=stopped)), similar
 
 
-def _start_of_scales(isotropic: Objective, ard: Objective, found: HyperResult) -> Start | None:
+def _start_of_scales(isotropic: Optimum, ard: Objective) -> Start | None:
     """The isotropic optimum as a start for a length-scale for each input: what is known of the other parameters, and
     length-scales that change by about a third."""
-    if found.rough_covariance is None:
+    known = isotropic.found.rough_covariance
+    if known is None:
         return None
     before, after = (
-        np.array([entry.role == "length_scale" for entry in one.problem.theta_entries]) for one in (isotropic, ard)
+        np.array([entry.role == "length_scale" for entry in one.problem.theta_entries])
+        for one in (isotropic.objective, ard)
     )
     covariance = np.diag(np.full(len(after), 0.5 * _SIMILAR.sd**2))
-    covariance[np.ix_(~after, ~after)] = found.rough_covariance[np.ix_(~before, ~before)]
+    covariance[np.ix_(~after, ~after)] = known[np.ix_(~before, ~before)]
     return Start(ard.theta, covariance)
 
 
