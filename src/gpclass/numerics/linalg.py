@@ -298,6 +298,8 @@ def row_products(W: Array, x: Array) -> Array:
 
 def outer(a: Array, b: Array, stacked: bool) -> Array:
     """a_c b_c' for the columns c of a and b, (C, n, n) where ``stacked``, else their sum (n, n)."""
+    if a.shape[1] == 1 and not stacked:
+        return a * b.T
     return a.T[:, :, None] * b.T[:, None, :] if stacked else a @ b.T
 
 
