@@ -99,8 +99,9 @@ def _scale_gradient(G: np.ndarray, slope: np.ndarray, A: np.ndarray, B: np.ndarr
     widened = np.column_stack([B, np.ones(len(B))])
     total = np.zeros(A.shape[1])
     column_sums = np.zeros(len(B))
-    for start in range(0, len(A), 128):
-        rows = slice(start, min(start + 128, len(A)))
+    size = max(128, 2**16 // len(B))
+    for start in range(0, len(A), size):
+        rows = slice(start, min(start + size, len(A)))
         W = G[rows] * slope[rows]
         if same:
             # The distance of a row to itself is 0; without it the sums below have no large terms that cancel.

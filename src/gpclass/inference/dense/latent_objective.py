@@ -170,16 +170,18 @@ class LatentObjective:
                     self._preconditioner = self._curved(point)
                 elif step and few_rows:
                     self._preconditioner = self._averaged(point)
-                target, gain = self._newton_target(point)
-                size = 1.0
+                target = self._newton_target(point)
+                new, size = self.at(target), 1.0
+                # To first order J gains this on the way.
+                gain = linalg.dot(point.p - point.alpha, new.m - point.m)
                 while True:
-                    new = self.at(point.alpha + size * (target - point.alpha))
                     # Close to the mode J cannot resolve the gain any more, and the full step is safe.
                     if point.J + 1e-4 * size * gain <= new.J or gain < 1e-9 * (1.0 + abs(point.J)):
                         break
                     size *= 0.5
                     if size < 1e-10:
                         return Maximum(point, objective_trace, False)
+                    new = self.at(point.alpha + size * (target - point.alpha))
                 max_step = self.largest(new.m - point.m)
                 point = new
                 objective_trace.append(point.J)
@@ -187,32 +189,29 @@ class LatentObjective:
                     return Maximum(point, objective_trace, True)
             return Maximum(point, objective_trace, False, steps.should_stop)
 
-    def _newton_target(self, point: Point) -> tuple[Array, float]:
-        """The alpha where a full Newton step would go, and what J gains on the way to first order.
+    def _newton_target(self, point: Point) -> Array:
+        """The alpha where a full Newton step would go.
 
         With (K^-1 + W) x = p - alpha the step goes to m + x, where K^-1 (m + x) = p - W x. So (K^-1 + V) (m + x) = u =
         p - W x + V (m + x), and alpha = (I + V K)^-1 u. Taken from there it belongs to the mean K alpha, whether or not
-        K is singular or x is rough.
+        K is singular or x is rough. Where V is W, no x is needed.
         """
-        residual = point.p - point.alpha
+        v = self._smoother.v[:, None]
+        if self.shape[1] == 1 and bool(self._xp.all(v == point.W[:, :, 0])):
+            return self._smoother.alpha(point.p + v * point.m)
         W = point.W if self.likelihood.log_concave else linalg.positive_part(point.W)
-        x = self._solve_by_gradients(point, W, residual)
-        by_diagonal = self._smoother
-        u = point.p - linalg.row_products(W, x) + by_diagonal.v[:, None] * (point.m + x)
-        return by_diagonal.alpha(u), linalg.dot(residual, x)
+        x = self._solve_by_gradients(point, W, point.p - point.alpha)
+        return self._smoother.alpha(point.p - linalg.row_products(W, x) + v * (point.m + x))
 
     def _solve_by_gradients(self, point: Point, W: Array, residual: Array) -> Array:
         """(K^-1 + W)^-1 residual by conjugate gradients."""
-        # Solve loosely far away and tightly close by: that keeps the quadratic convergence of Newton's method.
-        rough = max(linalg.dot(residual, self._smoother.smooth(residual)), 0.0) ** 0.5
-        tol = min(0.1, max(rough, 1e-8))
-        x, solved = self.solve(W, residual, tol, self._preconditioner)
+        x, solved = self.solve(W, residual, None, self._preconditioner)
         for stronger in (self._averaged, self._curved):
             if solved:
                 break
             # Kept for the steps that follow: curvatures change little from now on.
             self._preconditioner = stronger(point)
-            x, solved = self.solve(W, residual, tol, self._preconditioner)
+            x, solved = self.solve(W, residual, None, self._preconditioner)
         return x
 
     def _diagonal(self, smoother: Smoother, max_iter: int) -> Preconditioner:
@@ -234,8 +233,13 @@ class LatentObjective:
         curved = ProductFormPosterior(self.K, like(d, self.K))
         return Preconditioner(curved.apply, curved.precision(), _CG_STEPS)
 
-    def solve(self, W: Array, r: Array, tol: float, preconditioner: Preconditioner) -> tuple[Array, bool]:
+    def solve(
+        self, W: Array, r: Array, tol: float | None, preconditioner: Preconditioner
+    ) -> tuple[Array, bool]:
         """x with (K^-1 + W) x = r, by preconditioned conjugate gradients, and whether the tolerance was reached.
+
+        Without a tolerance the solution is rough far away from a mode and tight close by: that keeps the quadratic
+        convergence of Newton's method.
 
         With P^-1 = K^-1 + V the preconditioner's inverse, we carry P^-1 v beside every vector v, which the
         recurrences give for free; then (K^-1 + W) v = P^-1 v + (W - V) v and K^-1 is never needed.
@@ -245,6 +249,8 @@ class LatentObjective:
         x, residual = self._xp.zeros_like(r), r
         direction, raised = apply(residual), residual
         size = linalg.dot(residual, direction)
+        if tol is None:
+            tol = min(0.1, max(size, 1e-16) ** 0.5)
         goal = tol * tol * size
         for _ in range(max_iter):
             if size <= goal or size <= 0.0:
