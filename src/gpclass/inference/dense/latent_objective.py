@@ -140,20 +140,27 @@ class LatentObjective:
         return float(self._xp.max(self._xp.abs(x)))
 
     def start(self, init: Array | None) -> Point:
-        """The given alpha, unless J is higher at zero: a start from other parameters may be worse than none."""
-        origin = like(np.zeros(self.shape), self.K)
-        if getattr(init, "shape", None) != self.shape:
-            return self.at(origin)  # nothing, or the state of another problem or engine
-        point = self.at(like(init, self.K))
-        at_zero = float(np.sum(self.likelihood.log_prob(self.y, np.zeros(self.shape))))
-        return point if at_zero < point.J else self.at(origin)
+        """One step from the means of a neighbour's mode, unless J is higher at zero.
 
-    def _choose_preconditioner(self, start: Point) -> None:
-        """By the curvatures at the start, where those are what the mode will have, or by the noise."""
-        warm = self.largest(start.alpha) > 0.0
+        The step is that of ``_newton_target`` with V alone. At other parameters the neighbour's means are closer to the
+        mode than K alpha for its alpha.
+        """
+        if getattr(init, "shape", None) == self.shape:  # not the state of another problem or engine
+            m = like(init, self.K)
+            _, p, hessian = on_host(self.likelihood.derivatives, self.y, m)
+            self._choose_preconditioner(Point(m, p, -np.inf, p, -hessian), warm=True)
+            point = self.at(self._smoother.alpha(p + self._smoother.v[:, None] * m))
+            if float(np.sum(self.likelihood.log_prob(self.y, np.zeros(self.shape)))) < point.J:
+                return point
+        origin = self.at(like(np.zeros(self.shape), self.K))
+        self._choose_preconditioner(origin, warm=False)
+        return origin
+
+    def _choose_preconditioner(self, point: Point, warm: bool) -> None:
+        """By the curvatures at a point, where those are about what the mode will have, or by the noise."""
         variance = float(self._xp.mean(self._xp.linalg.diagonal(self.K)))
         if self.shape[1] == 1 or (warm and variance > _LARGE_VARIANCE):
-            self._preconditioner = self._averaged(start)
+            self._preconditioner = self._averaged(point)
         else:
             self._smoother = self.by_noise
             self._preconditioner = self._diagonal(self.by_noise, _CG_STEPS)
@@ -161,14 +168,13 @@ class LatentObjective:
     def maximise(self, init: Array | None, tol: float, max_iter: int, monitor: Monitor) -> Maximum:
         """Newton's method on J with backtracking; where J is concave it cannot miss."""
         point = self.start(init)
-        self._choose_preconditioner(point)
         objective_trace = [point.J]
         few_rows = self.shape[1] == 1 and self.shape[0] < _FEW_ROWS
         with monitor.task("Newton steps") as steps:
             for step in steps.each(range(max_iter)):
                 if step >= _PATIENCE:
                     self._preconditioner = self._curved(point)
-                elif step and few_rows:
+                elif few_rows and (step or self.largest(point.alpha) > 0.0):
                     self._preconditioner = self._averaged(point)
                 target = self._newton_target(point)
                 new, size = self.at(target), 1.0

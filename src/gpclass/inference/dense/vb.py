@@ -87,7 +87,7 @@ class VB(Engine):
         else:
             dK, dlikelihood = _bound_gradient(latent, mode)
         slope = prior.gradient(dK, dlikelihood) if gradient else None
-        return Fit(prior.posterior(terms), bounds[-1], value, info, loo, slope, mode.alpha)
+        return Fit(prior.posterior(terms), bounds[-1], value, info, loo, slope, mode.m)
 
     def check(self, likelihood: Likelihood, n_latent: int) -> None:
         super().check(likelihood, n_latent)
