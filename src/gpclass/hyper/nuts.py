@@ -19,6 +19,8 @@ from .target import Target
 
 #: From so many rows on, matrix algebra outweighs what the interpreter does.
 _MANY_ROWS = 400
+#: The scale of an entry of theta that its curvature at the mode says next to nothing of.
+_WIDEST = 3.0
 
 
 def _nutpie() -> Any:
@@ -148,9 +150,11 @@ class NUTS(Sampler):
 
 
 def _root(covariance: np.ndarray | None, p: int) -> np.ndarray:
-    """The lower factor of the covariance at the mode, with 0.5 for the standard deviation of entries without one."""
+    """The lower factor of the covariance at the mode; standard deviations are at most ``_WIDEST``, and 0.5 where they
+    are not known."""
     root = 0.5 * np.eye(p)
     if covariance is not None:
         known = np.flatnonzero(np.isfinite(np.diag(covariance)))
-        root[np.ix_(known, known)] = np.linalg.cholesky(covariance[np.ix_(known, known)])
+        factor = np.linalg.cholesky(covariance[np.ix_(known, known)])
+        root[np.ix_(known, known)] = factor * np.minimum(1.0, _WIDEST / np.linalg.norm(factor, axis=1))[:, None]
     return root

@@ -294,7 +294,7 @@ class Parameterised:
             value = np.exp(theta[start:stop]) if self.domains[name].positive else theta[start:stop].copy()
             low, high = self._bounds_of(name)
             if not np.all((value >= low) & (value <= high) & np.isfinite(value)):  # rounding, or a mistake
-                value = np.atleast_1d(self._checked(name, value if np.ndim(old) else value[0]))
+                value = np.atleast_1d(self._checked(name, value if np.ndim(old) else float(value[0])))
             value.setflags(write=False)
             own[name], start = value if np.ndim(old) else float(value[0]), stop
         moved, children = self._unchecked(**own) if own else self, []

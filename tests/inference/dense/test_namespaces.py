@@ -109,7 +109,7 @@ def test_latent_objective(likelihood, stacked):
     for here, there in zip(*left_out, strict=True):  # both on the host
         np.testing.assert_allclose(here, there, rtol=1e-6)
     # The state of a fit on the host starts one on a device.
-    _agree(theirs.start(mode.alpha).m, mode.m)
+    _agree(theirs.start(mode.m).m, mode.m)
     assert -np.inf == theirs.at(_strict(np.full((N, C), 1e9))).J
 
 

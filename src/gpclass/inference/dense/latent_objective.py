@@ -202,12 +202,13 @@ class LatentObjective:
         p - W x + V (m + x), and alpha = (I + V K)^-1 u. Taken from there it belongs to the mean K alpha, whether or not
         K is singular or x is rough. Where V is W, no x is needed.
         """
-        v = self._smoother.v[:, None]
-        if self.shape[1] == 1 and bool(self._xp.all(v == point.W[:, :, 0])):
-            return self._smoother.alpha(point.p + v * point.m)
+        if self.shape[1] == 1 and bool(self._xp.all(self._smoother.v == point.W[:, 0, 0])):
+            return self._smoother.alpha(point.p + self._smoother.v[:, None] * point.m)
         W = point.W if self.likelihood.log_concave else linalg.positive_part(point.W)
         x = self._solve_by_gradients(point, W, point.p - point.alpha)
-        return self._smoother.alpha(point.p - linalg.row_products(W, x) + v * (point.m + x))
+        # With V from the noise what is left of an error of x shrinks; small mean curvatures of several classes raise it.
+        by_diagonal = self._smoother if self.shape[1] == 1 else self.by_noise
+        return by_diagonal.alpha(point.p - linalg.row_products(W, x) + by_diagonal.v[:, None] * (point.m + x))
 
     def _solve_by_gradients(self, point: Point, W: Array, residual: Array) -> Array:
         """(K^-1 + W)^-1 residual by conjugate gradients."""
@@ -239,9 +240,7 @@ class LatentObjective:
         curved = ProductFormPosterior(self.K, like(d, self.K))
         return Preconditioner(curved.apply, curved.precision(), _CG_STEPS)
 
-    def solve(
-        self, W: Array, r: Array, tol: float | None, preconditioner: Preconditioner
-    ) -> tuple[Array, bool]:
+    def solve(self, W: Array, r: Array, tol: float | None, preconditioner: Preconditioner) -> tuple[Array, bool]:
         """x with (K^-1 + W) x = r, by preconditioned conjugate gradients, and whether the tolerance was reached.
 
         Without a tolerance the solution is rough far away from a mode and tight close by: that keeps the quadratic
