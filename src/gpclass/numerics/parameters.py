@@ -54,7 +54,8 @@ class ThetaEntry(NamedTuple):
 
 
 @cache
-def _fields_of(kind: type) -> frozenset[str]:
+def _fields_of(kind: Any) -> frozenset[str]:
+    """What ``__init__`` takes."""
     return frozenset(item.name for item in fields(kind) if item.init)
 
 
@@ -170,7 +171,8 @@ class Parameterised:
 
         Where a class keeps more than its fields, which may depend on them, the copy is an ordinary one.
         """
-        if vars(self).keys() != _fields_of(type(self)):
+        kind: Any = type(self)
+        if vars(self).keys() != _fields_of(kind):
             return replace(self, **changes)
         copy = object.__new__(type(self))
         vars(copy).update(vars(self))

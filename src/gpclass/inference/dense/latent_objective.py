@@ -206,7 +206,7 @@ class LatentObjective:
             return self._smoother.alpha(point.p + self._smoother.v[:, None] * point.m)
         W = point.W if self.likelihood.log_concave else linalg.positive_part(point.W)
         x = self._solve_by_gradients(point, W, point.p - point.alpha)
-        # With V from the noise what is left of an error of x shrinks; small mean curvatures of several classes raise it.
+        # With V from the noise an error of x shrinks; small mean curvatures of several classes may raise it.
         by_diagonal = self._smoother if self.shape[1] == 1 else self.by_noise
         return by_diagonal.alpha(point.p - linalg.row_products(W, x) + by_diagonal.v[:, None] * (point.m + x))
 
