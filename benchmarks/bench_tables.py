@@ -97,7 +97,9 @@ def peers(seed: int) -> dict[str, Callable[[], Any]]:
     if find_spec("catboost"):
         from catboost import CatBoostClassifier
 
-        found["catboost"] = lambda: CatBoostClassifier(random_seed=seed, verbose=False, thread_count=1, allow_writing_files=False)
+        found["catboost"] = lambda: CatBoostClassifier(
+            random_seed=seed, verbose=False, thread_count=1, allow_writing_files=False
+        )
     return found
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
-from gpclass.hyper import HMC, NUTS, Importance, Metropolis, metropolis
+from gpclass.hyper import HMC, NUTS, Importance, Metropolis, metropolis, nuts
 from gpclass.hyper.importance import Proposal, adaptive_draws, log_mixture
 from gpclass.hyper.priors import ExponentialGamma, Gamma, Normal, Relevance
 from gpclass.hyper.results import Samples
@@ -254,6 +254,14 @@ def test_nothing_works_names_the_cause(regression):
     for hyper in (Importance(prior=PRIOR), HMC(prior=PRIOR), NUTS(prior=PRIOR)):
         with pytest.raises(LinAlgError, match="the matrix is broken"):
             hyper(objective, np.random.default_rng(0))
+
+
+def test_scales_of_nuts_are_those_of_the_covariance_at_the_mode():
+    covariance = np.array([[4.0, 1.0, np.nan], [1.0, 1e4, np.nan], [np.nan, np.nan, np.nan]])
+    root = nuts._root(covariance, 3)
+    shrunk = np.array([[4.0, 0.03, 0.0], [0.03, 9.0, 0.0], [0.0, 0.0, 0.25]])  # 100 became 3
+    np.testing.assert_allclose(root @ root.T, shrunk, atol=1e-14)
+    np.testing.assert_array_equal(nuts._root(None, 2), 0.5 * np.eye(2))
 
 
 def test_an_error_in_the_density_comes_out_of_nuts(regression):

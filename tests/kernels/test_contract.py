@@ -210,6 +210,31 @@ def test_theta_round_trip_and_names(kernel):
     assert (hash(changed) != hash(kernel)) == bool(theta.size)
 
 
+@pytest.mark.parametrize("theta", [[0.0, 30.0], [0.0, np.nan], [-np.inf, 0.0]])
+def test_theta_outside_the_bounds_is_refused(theta):
+    with pytest.raises(ValueError, match=r"(outside its bounds|must be a finite number|must be positive)"):
+        Scaled(RBF()).with_theta(theta)
+
+
+def test_theta_at_a_bound_is_not_refused_for_its_rounding():
+    kernel = RBF(np.array([1e-5, 1e5]))
+    np.testing.assert_allclose(kernel.with_theta(kernel.theta).length_scale, kernel.length_scale, rtol=1e-12)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Deriving(RBF):
+    """Keeps a value that depends on a parameter."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "doubled", 2.0 * self.length_scale)
+
+
+def test_what_a_kernel_derives_from_parameters_follows_them():
+    assert _Deriving(1.0).with_theta([np.log(3.0)]).doubled == pytest.approx(6.0)
+    assert Scaled(_Deriving(1.0)).with_theta([0.0, np.log(3.0)]).kernel.doubled == pytest.approx(6.0)
+
+
 def test_pickle_round_trip(kernel):
     assert pickle.loads(pickle.dumps(kernel)) == kernel
 

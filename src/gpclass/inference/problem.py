@@ -65,7 +65,7 @@ class Problem:
 
     def at(self, theta: np.ndarray) -> tuple[Kernel, Likelihood]:
         """Kernel and likelihood with these values."""
-        split = self.kernel.theta.size
+        split = self.kernel.n_theta
         return self.kernel.with_theta(theta[:split]), self.likelihood.with_theta(theta[split:])
 
     def started_at(self, theta: np.ndarray) -> Problem:

@@ -267,7 +267,7 @@ class Wrapper(Kernel):
         return (self.kernel,)
 
     def _with_children(self, children: Sequence[Kernel]) -> Self:
-        return replace(self, kernel=children[0])
+        return self._unchecked(kernel=children[0])
 
     @property
     def label(self) -> str:
@@ -323,7 +323,7 @@ class Combination(Kernel):
         return self.kernels
 
     def _with_children(self, children: Sequence[Kernel]) -> Self:
-        return replace(self, kernels=tuple(children))
+        return self._unchecked(kernels=tuple(children))
 
     def _child_labels(self) -> list[str]:
         labels = [kernel.label for kernel in self.kernels]
@@ -385,7 +385,7 @@ class PerClass(Kernel):
         return (self.kernel,) if isinstance(self.kernel, Kernel) else self.kernel
 
     def _with_children(self, children: Sequence[Kernel]) -> PerClass:
-        return replace(self, kernel=children[0] if isinstance(self.kernel, Kernel) else tuple(children))
+        return self._unchecked(kernel=children[0] if isinstance(self.kernel, Kernel) else tuple(children))
 
     def _child_labels(self) -> list[str]:
         return [""] if isinstance(self.kernel, Kernel) else [str(i) for i in range(len(self.kernel))]

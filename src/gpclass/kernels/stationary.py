@@ -43,7 +43,8 @@ def squared_distances(A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
     same = B is None
     B = A if B is None else B
     from_centre, near = _centred(A, B)
-    norms_a, norms_b = np.einsum("ij,ij->i", from_centre, from_centre), np.einsum("ij,ij->i", near, near)
+    norms_a = np.einsum("ij,ij->i", from_centre, from_centre)
+    norms_b = norms_a if same else np.einsum("ij,ij->i", near, near)
     # |a|^2 + |b|^2 - 2 a'b as one product of widened matrices: one pass over the n x n result instead of three.
     left = np.column_stack([-2.0 * from_centre, norms_a, np.ones(len(A))])
     right = np.column_stack([near, np.ones(len(B)), norms_b])
@@ -56,7 +57,8 @@ def squared_distances(A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
 def _centred(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Both sets of rows relative to the median of the second, those of the model: the result for one row must depend
     neither on the other rows of the first set nor on a few that lie far away."""
-    centre = np.median(B[:: 1 + len(B) // 256], axis=0)
+    some = B[:: 1 + len(B) // 256]
+    centre = np.partition(some, len(some) // 2, axis=0)[len(some) // 2]
     near = B - centre
     return near if A is B else A - centre, near
 
@@ -97,8 +99,9 @@ def _scale_gradient(G: np.ndarray, slope: np.ndarray, A: np.ndarray, B: np.ndarr
     widened = np.column_stack([B, np.ones(len(B))])
     total = np.zeros(A.shape[1])
     column_sums = np.zeros(len(B))
-    for start in range(0, len(A), 128):
-        rows = slice(start, min(start + 128, len(A)))
+    size = max(128, 2**16 // len(B))
+    for start in range(0, len(A), size):
+        rows = slice(start, min(start + size, len(A)))
         W = G[rows] * slope[rows]
         if same:
             # The distance of a row to itself is 0; without it the sums below have no large terms that cancel.

@@ -24,8 +24,9 @@ class Logit(Likelihood):
 
     def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         s = signs(y)
-        second = -expit(f) * expit(-f)
-        return self.log_prob(y, f), s * expit(-s * f), second[:, :, None]
+        margin = s * f
+        miss = expit(-margin)
+        return log_expit(margin)[:, 0], s * miss, -(expit(margin) * miss)[:, :, None]
 
     def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         d = np.maximum(expit(f) * expit(-f), 1e-300)

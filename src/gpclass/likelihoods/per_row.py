@@ -1,7 +1,7 @@
 """Base of likelihoods that hold values for each training row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -28,7 +28,7 @@ class PerRow(Likelihood):
         return (self.base,)
 
     def _with_children(self, children: Sequence[Likelihood]) -> Self:
-        return replace(self, base=children[0])
+        return self._unchecked(base=children[0])
 
     def n_latent(self, n_classes: int) -> int:
         return self.base.n_latent(n_classes)

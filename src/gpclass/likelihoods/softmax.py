@@ -19,6 +19,8 @@ from .base import Likelihood
 _FEW, _WIDE = 3, 100.0
 #: From this variance of a contrast on, predictions use nested sites and not one rule around the mean.
 _WIDE_PREDICTION = 30.0
+#: Latent values that predictions take at a time: few enough to stay in the cache.
+_BLOCK = 2**17
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,15 +61,32 @@ class Softmax(Likelihood):
         out = np.empty_like(mean)
         wide = _contrasts(cov).max(axis=(1, 2)) >= _WIDE_PREDICTION
         out[wide] = orthant.log_proba(mean[wide], cov[wide], gumbel=True)
-        mean, cov = mean[~wide], cov[~wide]
-        values, vectors = np.linalg.eigh(cov)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        nodes, weights = gaussian_rule(C)
-        log_proba = np.full_like(mean, -np.inf)
-        for node, weight in zip(nodes, weights, strict=True):
-            log_proba = np.logaddexp(log_proba, np.log(weight) + log_softmax(mean + root @ node, axis=1))
-        out[~wide] = log_proba
+        out[~wide] = _average(mean[~wide], cov[~wide])
         return out
+
+
+def _average(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+    """log E softmax(f) for f ~ N(mean, cov), (n, K), by a rule around the mean.
+
+    The softmax depends only on the K - 1 contrasts z = P f, so the rule has K - 1 dimensions. With f = m + g and q_k =
+    exp(m_k - max m) it is q_k exp(g_k) / sum_j q_j exp(g_j): the factor before the average is left out of it, so that
+    no probability is too small, and g itself is not large where the contrasts are not ``wide``.
+    """
+    n, K = mean.shape
+    nodes, weights = gaussian_rule(K - 1, budget=2**14)
+    P = helmert(K)
+    values, vectors = np.linalg.eigh(P @ cov @ P.T)
+    # The first coordinates, in which Sobol points are most even, go along the largest variances.
+    root = P.T @ (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])[:, :, ::-1]
+    log_q = mean - mean.max(axis=1, keepdims=True)
+    average = np.empty((n, K))
+    size = max(1, _BLOCK // (K * len(nodes)))
+    for start in range(0, n, size):
+        rows = slice(start, start + size)
+        raised = np.exp(root[rows] @ nodes.T)  # exp(g), (rows, K, S)
+        totals = np.exp(log_q[rows])[:, None, :] @ raised
+        average[rows] = (raised @ (weights / totals).transpose(0, 2, 1))[:, :, 0]
+    return log_q + np.log(average)
 
 
 def _contrasts(cov: np.ndarray) -> np.ndarray:

@@ -20,8 +20,11 @@ from sklearn.externals import array_api_compat as compat
 from threadpoolctl import ThreadpoolController
 
 from . import lapack as _lapack
+from .allocation import keep_memory
 from .arrays import Array, identity, is_numpy, namespace, sum_product
 from .compiled import jit, n_threads, over_rows, thread_pool
+
+keep_memory()
 
 #: Relative to the mean of the diagonal. The first that factorises is used.
 JITTER_LADDER = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
@@ -298,6 +301,8 @@ def row_products(W: Array, x: Array) -> Array:
 
 def outer(a: Array, b: Array, stacked: bool) -> Array:
     """a_c b_c' for the columns c of a and b, (C, n, n) where ``stacked``, else their sum (n, n)."""
+    if a.shape[1] == 1 and not stacked:
+        return a * b.T
     return a.T[:, :, None] * b.T[:, None, :] if stacked else a @ b.T
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -50,6 +51,12 @@ class ThetaEntry(NamedTuple):
     def within(self, label: str) -> ThetaEntry:
         """The entry with the names that it has within something else."""
         return self._replace(name=f"{label}.{self.name}", parameter=f"{label}.{self.parameter}")
+
+
+@cache
+def _fields_of(kind: Any) -> frozenset[str]:
+    """What ``__init__`` takes."""
+    return frozenset(item.name for item in fields(kind) if item.init)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +150,7 @@ class Parameterised:
         return ()
 
     def _with_children(self, children: Sequence[Any]) -> Self:
+        """A copy with other children of the same kinds."""
         return self
 
     def _child_labels(self) -> list[str]:
@@ -157,6 +165,19 @@ class Parameterised:
         """A copy with other values of some fields, and other children."""
         changed = replace(self, **own)
         return changed._with_children(children) if children else changed
+
+    def _unchecked(self, **changes: Any) -> Self:
+        """A copy with other values of some fields, which are known to be valid: ``__post_init__`` is left out.
+
+        Where a class keeps more than its fields, which may depend on them, the copy is an ordinary one.
+        """
+        kind: Any = type(self)
+        if vars(self).keys() != _fields_of(kind):
+            return replace(self, **changes)
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self))
+        vars(copy).update(changes)
+        return copy
 
     # ---- named access -------------------------------------------------------------------------------
 
@@ -250,23 +271,39 @@ class Parameterised:
         """A readable name for each entry of theta, ``name`` or ``name[j]``."""
         return [entry.name for entry in self.theta_entries]
 
+    @property
+    def n_theta(self) -> int:
+        """Number of entries of theta."""
+        return sum(np.size(getattr(self, name)) for name in self._free()) + sum(c.n_theta for c in self.children)
+
     def with_theta(self, theta: Any) -> Self:
         """A copy whose free parameters have these unconstrained values."""
         theta = np.asarray(theta, dtype=float)
-        if theta.shape != self.theta.shape:
-            raise ValueError(f"{type(self).__name__}: expected theta of shape {self.theta.shape}, got {theta.shape}")
+        if theta.shape != (self.n_theta,):
+            raise ValueError(f"{type(self).__name__}: expected theta of shape {(self.n_theta,)}, got {theta.shape}")
+        return self._moved(theta, 0)[0]
+
+    def _moved(self, theta: np.ndarray, start: int) -> tuple[Self, int]:
+        """A copy with the values that begin at ``start``, and where those of what comes next begin.
+
+        Learning calls this at every evaluation, so what is already known of names, shapes and bounds is not checked
+        again.
+        """
         own: dict[str, Any] = {}
         for name in self._free():
             old = getattr(self, name)
-            piece, theta = np.split(theta, [np.size(old)])
-            if self.domains[name].positive:
-                piece = np.exp(piece)
-            own[name] = piece if np.ndim(old) else float(piece[0])
-        children = []
+            stop = start + np.size(old)
+            value = np.exp(theta[start:stop]) if self.domains[name].positive else theta[start:stop].copy()
+            low, high = self._bounds_of(name)
+            if not np.all((value >= low) & (value <= high) & np.isfinite(value)):  # rounding, or a mistake
+                value = np.atleast_1d(self._checked(name, value if np.ndim(old) else float(value[0])))
+            value.setflags(write=False)
+            own[name], start = value if np.ndim(old) else float(value[0]), stop
+        moved, children = self._unchecked(**own) if own else self, []
         for child in self.children:
-            piece, theta = np.split(theta, [child.theta.size])
-            children.append(child.with_theta(piece))
-        return self._replaced(own, children)
+            at, start = child._moved(theta, start)
+            children.append(at)
+        return moved._with_children(children) if children else moved, start
 
     # ---- value semantics ----------------------------------------------------------------------------
 

@@ -96,7 +96,7 @@ def test_latent_objective(likelihood, stacked):
     K = _covariance(C, stacked)
     ours, theirs = LatentObjective(K, y, likelihood, C), LatentObjective(_strict(K), y, likelihood, C)
     _agree(theirs.log_det, ours.log_det)
-    _agree(theirs.Sigma, ours.Sigma)
+    _agree(theirs.by_noise.Sigma, ours.by_noise.Sigma)
     (mode, trace, converged, _), found = (latent.maximise(None, 1e-10, 50, SILENT) for latent in (ours, theirs))
     assert converged == found.converged
     assert len(trace) == len(found.objective_trace)
@@ -109,7 +109,7 @@ def test_latent_objective(likelihood, stacked):
     for here, there in zip(*left_out, strict=True):  # both on the host
         np.testing.assert_allclose(here, there, rtol=1e-6)
     # The state of a fit on the host starts one on a device.
-    _agree(theirs.start(mode.alpha).m, mode.m)
+    _agree(theirs.start(mode.m).m, mode.m)
     assert -np.inf == theirs.at(_strict(np.full((N, C), 1e9))).J
 
 

@@ -52,7 +52,7 @@ class Laplace(Engine):
         info = Info(len(objective_trace) - 1, converged, tuple(objective_trace), stopped=stopped)
         posterior = prior.posterior(evidence.posterior.terms(mode.alpha))
         slope = prior.gradient(evidence.dK, evidence.dlikelihood) if gradient else None
-        return Fit(posterior, evidence.value, evidence.value, info, loo, slope, mode.alpha)
+        return Fit(posterior, evidence.value, evidence.value, info, loo, slope, mode.m)
 
     def check(self, likelihood: Likelihood, n_latent: int) -> None:
         super().check(likelihood, n_latent)

@@ -3,8 +3,9 @@
 Newton's method finds it. Its systems (K^-1 + W) x = r are solved by conjugate gradients, with one of three
 preconditioners (K^-1 + V)^-1:
 
-    V = I / noise          needs no further factorisation; 0 <= W <= V if y is a function of f plus Gaussian noise
-    V_n = mean_c W_ncc I   one factorisation for all classes; for large amplitudes, where most curvatures are small
+    V = I / noise          one factorisation for all classes; 0 <= W <= V if y is a function of f plus Gaussian noise
+    V_n = mean_c W_ncc I   another; for large amplitudes, where most curvatures are small, and for one latent function,
+                           where V is W itself at the point it was taken
     V = product form of W  ``ProductFormPosterior``, C + 1 factorisations; where the others do not converge
 
 K itself is never inverted: alpha = K^-1 m is carried beside m.
@@ -13,6 +14,7 @@ All arrays have the namespace of K. Labels y stay on the host, where the likelih
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +32,7 @@ from .product_form_posterior import ProductFormPosterior
 _TOO_FAR = 1e6
 
 
-#: With one latent function and fewer rows than this, factorising beats conjugate gradients.
+#: With one latent function and fewer rows than this, factorising at every step beats conjugate gradients.
 _FEW_ROWS = 200
 #: From this mean prior variance on, a warm start goes by the curvatures there and not by the noise.
 _LARGE_VARIANCE = 3.0
@@ -79,6 +81,31 @@ class Preconditioner(NamedTuple):
     max_iter: int
 
 
+class Smoother:
+    """(K^-1 + V)^-1 for a curvature V = diag(v) that all latent functions share."""
+
+    def __init__(self, K: Array, v: Array) -> None:
+        self.v, self._root = v, namespace(K).sqrt(v)
+        self.chol = linalg.whitened_factor(K, self._root)
+
+    @cached_property
+    def Sigma(self) -> Array:
+        """The matrix: conjugate gradients over several classes apply it so often that a product beats two solves."""
+        return _covariance(self.chol, self._root)
+
+    def smooth(self, r: Array) -> Array:
+        """(K^-1 + V)^-1 r"""
+        if r.shape[1] == 1:
+            return (r - self.alpha(r)) / self.v[:, None]
+        return linalg.product(self.Sigma, r)
+
+    def alpha(self, r: Array) -> Array:
+        """K^-1 (K^-1 + V)^-1 r = (I + V K)^-1 r = V^1/2 B^-1 V^-1/2 r with B = I + V^1/2 K V^1/2."""
+        if r.shape[1] == 1:
+            return self._root[:, None] * linalg.solve(self.chol, r / self._root[:, None])
+        return r - self.v[:, None] * self.smooth(r)
+
+
 class LatentObjective:
     """J for one prior covariance and one set of observations."""
 
@@ -87,16 +114,16 @@ class LatentObjective:
         self.K, self.y, self.likelihood, self.shape = K, y, likelihood, (len(y), n_latent)
         check_prior_variance(K)
         self.noise = like(likelihood.auxiliary_noise(len(y)), K)
-        sqrt_precision = self.noise**-0.5
-        self.chol = linalg.whitened_factor(K, sqrt_precision)
-        self.Sigma = _covariance(self.chol, sqrt_precision)
-        noise_curvature = like(np.eye(n_latent), K) / self.noise[:, None, None]
-        self._preconditioner = Preconditioner(self.smooth, noise_curvature, _CG_STEPS)
+
+    @cached_property
+    def by_noise(self) -> Smoother:
+        """(K^-1 + I / noise)^-1, the posterior covariance of VB."""
+        return Smoother(self.K, 1.0 / self.noise)
 
     @property
     def log_det(self) -> float:
         """sum_c log |I + noise^-1/2 K_c noise^-1/2|"""
-        total = float(self._xp.sum(linalg.log_det(self.chol)))
+        total = float(self._xp.sum(linalg.log_det(self.by_noise.chol)))
         return total * self.shape[1] if self.K.ndim == 2 else total
 
     def at(self, alpha: Array) -> Point:
@@ -113,45 +140,54 @@ class LatentObjective:
         return float(self._xp.max(self._xp.abs(x)))
 
     def start(self, init: Array | None) -> Point:
-        """The given alpha, unless J is higher at zero: a start from other parameters may be worse than none."""
-        origin = like(np.zeros(self.shape), self.K)
-        if getattr(init, "shape", None) != self.shape:
-            return self.at(origin)  # nothing, or the state of another problem or engine
-        point = self.at(like(init, self.K))
-        if not float(np.sum(self.likelihood.log_prob(self.y, np.zeros(self.shape)))) < point.J:
-            return self.at(origin)
+        """One step from the means of a neighbour's mode, unless J is higher at zero.
+
+        The step is that of ``_newton_target`` with V alone. At other parameters the neighbour's means are closer to the
+        mode than K alpha for its alpha.
+        """
+        if getattr(init, "shape", None) == self.shape:  # not the state of another problem or engine
+            m = like(init, self.K)
+            _, p, hessian = on_host(self.likelihood.derivatives, self.y, m)
+            self._choose_preconditioner(Point(m, p, -np.inf, p, -hessian), warm=True)
+            point = self.at(self._smoother.alpha(p + self._smoother.v[:, None] * m))
+            if float(np.sum(self.likelihood.log_prob(self.y, np.zeros(self.shape)))) < point.J:
+                return point
+        origin = self.at(like(np.zeros(self.shape), self.K))
+        self._choose_preconditioner(origin, warm=False)
+        return origin
+
+    def _choose_preconditioner(self, point: Point, warm: bool) -> None:
+        """By the curvatures at a point, where those are about what the mode will have, or by the noise."""
         variance = float(self._xp.mean(self._xp.linalg.diagonal(self.K)))
-        if variance > _LARGE_VARIANCE and not self._factorises:
+        if self.shape[1] == 1 or (warm and variance > _LARGE_VARIANCE):
             self._preconditioner = self._averaged(point)
-        return point
-
-    @property
-    def _factorises(self) -> bool:
-        """Whether Newton's systems are solved by factorising: with one latent function and few rows that is faster."""
-        return self.shape[1] == 1 and self.shape[0] < _FEW_ROWS
-
-    def smooth(self, r: Array) -> Array:
-        return linalg.product(self.Sigma, r)
+        else:
+            self._smoother = self.by_noise
+            self._preconditioner = self._diagonal(self.by_noise, _CG_STEPS)
 
     def maximise(self, init: Array | None, tol: float, max_iter: int, monitor: Monitor) -> Maximum:
         """Newton's method on J with backtracking; where J is concave it cannot miss."""
         point = self.start(init)
         objective_trace = [point.J]
+        few_rows = self.shape[1] == 1 and self.shape[0] < _FEW_ROWS
         with monitor.task("Newton steps") as steps:
             for step in steps.each(range(max_iter)):
                 if step >= _PATIENCE:
                     self._preconditioner = self._curved(point)
-                m_target, target = self._newton_target(point)
-                gain = linalg.dot(point.p - point.alpha, m_target - point.m)
-                size = 1.0
+                elif few_rows and (step or self.largest(point.alpha) > 0.0):
+                    self._preconditioner = self._averaged(point)
+                target = self._newton_target(point)
+                new, size = self.at(target), 1.0
+                # To first order J gains this on the way.
+                gain = linalg.dot(point.p - point.alpha, new.m - point.m)
                 while True:
-                    new = self.at(point.alpha + size * (target - point.alpha))
                     # Close to the mode J cannot resolve the gain any more, and the full step is safe.
                     if point.J + 1e-4 * size * gain <= new.J or gain < 1e-9 * (1.0 + abs(point.J)):
                         break
                     size *= 0.5
                     if size < 1e-10:
                         return Maximum(point, objective_trace, False)
+                    new = self.at(point.alpha + size * (target - point.alpha))
                 max_step = self.largest(new.m - point.m)
                 point = new
                 objective_trace.append(point.J)
@@ -159,43 +195,43 @@ class LatentObjective:
                     return Maximum(point, objective_trace, True)
             return Maximum(point, objective_trace, False, steps.should_stop)
 
-    def _newton_target(self, point: Point) -> tuple[Array, Array]:
-        """Where a full Newton step would go: means and alpha.
+    def _newton_target(self, point: Point) -> Array:
+        """The alpha where a full Newton step would go.
 
-        With (K^-1 + W) x = p - alpha, the new mean m + x is Sigma / noise times the auxiliary m + x + noise (p - W
-        x). Taking it and its alpha from there, not from x, keeps them consistent when K is singular or x is rough.
+        With (K^-1 + W) x = p - alpha the step goes to m + x, where K^-1 (m + x) = p - W x. So (K^-1 + V) (m + x) = u =
+        p - W x + V (m + x), and alpha = (I + V K)^-1 u. Taken from there it belongs to the mean K alpha, whether or not
+        K is singular or x is rough. Where V is W, no x is needed.
         """
-        residual = point.p - point.alpha
+        if self.shape[1] == 1 and bool(self._xp.all(self._smoother.v == point.W[:, 0, 0])):
+            return self._smoother.alpha(point.p + self._smoother.v[:, None] * point.m)
         W = point.W if self.likelihood.log_concave else linalg.positive_part(point.W)
-        if self._factorises:
-            x = ProductFormPosterior(self.K, self._xp.clip(W[:, :, 0], 1e-14, None)).apply(residual)
-        else:
-            x = self._solve_by_gradients(point, W, residual)
-        return self.split(point.m + x + self.noise[:, None] * (point.p - linalg.row_products(W, x)))
+        x = self._solve_by_gradients(point, W, point.p - point.alpha)
+        # With V from the noise an error of x shrinks; small mean curvatures of several classes may raise it.
+        by_diagonal = self._smoother if self.shape[1] == 1 else self.by_noise
+        return by_diagonal.alpha(point.p - linalg.row_products(W, x) + by_diagonal.v[:, None] * (point.m + x))
 
     def _solve_by_gradients(self, point: Point, W: Array, residual: Array) -> Array:
         """(K^-1 + W)^-1 residual by conjugate gradients."""
-        # Solve loosely far away and tightly close by: that keeps the quadratic convergence of Newton's method.
-        rough = max(linalg.dot(residual, self.smooth(residual)), 0.0) ** 0.5
-        tol = min(0.1, max(rough, 1e-8))
-        x, solved = self.solve(W, residual, tol, self._preconditioner)
+        x, solved = self.solve(W, residual, None, self._preconditioner)
         for stronger in (self._averaged, self._curved):
             if solved:
                 break
             # Kept for the steps that follow: curvatures change little from now on.
             self._preconditioner = stronger(point)
-            x, solved = self.solve(W, residual, tol, self._preconditioner)
+            x, solved = self.solve(W, residual, None, self._preconditioner)
         return x
+
+    def _diagonal(self, smoother: Smoother, max_iter: int) -> Preconditioner:
+        V = smoother.v[:, None, None] * like(np.eye(self.shape[1]), self.K)
+        return Preconditioner(smoother.smooth, V, max_iter)
 
     def _averaged(self, point: Point) -> Preconditioner:
         """The preconditioner by each row's mean curvature over the classes."""
         xp = self._xp
         curvature = xp.mean(xp.linalg.diagonal(point.W), axis=1)
         curvature = xp.where(curvature > _SMALLEST_CURVATURE, curvature, _SMALLEST_CURVATURE)
-        sqrt_precision = xp.sqrt(curvature)
-        Sigma = _covariance(linalg.whitened_factor(self.K, sqrt_precision), sqrt_precision)
-        V = curvature[:, None, None] * like(np.eye(self.shape[1]), self.K)
-        return Preconditioner(lambda r: linalg.product(Sigma, r), V, _MORE_CG_STEPS)
+        self._smoother = Smoother(self.K, curvature)
+        return self._diagonal(self._smoother, _MORE_CG_STEPS)
 
     def _curved(self, point: Point) -> Preconditioner:
         """The preconditioner by the product form of the curvature."""
@@ -204,13 +240,11 @@ class LatentObjective:
         curved = ProductFormPosterior(self.K, like(d, self.K))
         return Preconditioner(curved.apply, curved.precision(), _CG_STEPS)
 
-    def split(self, auxiliary: Array) -> tuple[Array, Array]:
-        """Posterior mean and alpha given the auxiliaries: K (K + noise)^-1 and (K + noise)^-1 times them."""
-        mean = self.smooth(auxiliary / self.noise[:, None])
-        return mean, (auxiliary - mean) / self.noise[:, None]
-
-    def solve(self, W: Array, r: Array, tol: float, preconditioner: Preconditioner) -> tuple[Array, bool]:
+    def solve(self, W: Array, r: Array, tol: float | None, preconditioner: Preconditioner) -> tuple[Array, bool]:
         """x with (K^-1 + W) x = r, by preconditioned conjugate gradients, and whether the tolerance was reached.
+
+        Without a tolerance the solution is rough far away from a mode and tight close by: that keeps the quadratic
+        convergence of Newton's method.
 
         With P^-1 = K^-1 + V the preconditioner's inverse, we carry P^-1 v beside every vector v, which the
         recurrences give for free; then (K^-1 + W) v = P^-1 v + (W - V) v and K^-1 is never needed.
@@ -220,6 +254,8 @@ class LatentObjective:
         x, residual = self._xp.zeros_like(r), r
         direction, raised = apply(residual), residual
         size = linalg.dot(residual, direction)
+        if tol is None:
+            tol = min(0.1, max(size, 1e-16) ** 0.5)
         goal = tol * tol * size
         for _ in range(max_iter):
             if size <= goal or size <= 0.0:
@@ -251,10 +287,13 @@ class LatentObjective:
         q = -0.5 * pull(by_log_d)
         x, _ = self.solve(mode.W, q, 1e-10, Preconditioner(posterior.apply, posterior.precision(), 300))
         b = q - linalg.row_products(mode.W, x)
-        # dE/dK_c = 1/2 (alpha_c alpha_c' + alpha_c b_c' + b_c alpha_c' - d log_det / dK_c)
-        alpha, outer = mode.alpha, self.outer
-        dK = -0.5 * by_K
-        dK += 0.5 * (outer(alpha, alpha) + outer(alpha, b) + outer(b, alpha))
+        # dE/dK_c = 1/2 (alpha_c alpha_c' + alpha_c b_c' + b_c alpha_c' - d log_det / dK_c), and the first three are
+        # (alpha_c + b_c) (alpha_c + b_c)' - b_c b_c'.
+        both = mode.alpha + b
+        dK = self.outer(both, both)
+        dK -= self.outer(b, b)
+        dK -= by_K
+        dK *= 0.5
         return LaplaceEvidence(value, posterior, dK, self._by_noise(mode, x, by_log_d))
 
     def outer(self, a: Array, b: Array) -> Array:

@@ -72,7 +72,7 @@ class VB(Engine):
         maximise = latent.maximise if self.solver == "newton" else partial(_maximise_plain, latent)
         mode, objective_trace, converged, stopped = maximise(init, self.tol, self.max_iter, monitor)
         bounds = tuple(J - 0.5 * latent.log_det for J in objective_trace)
-        terms = GaussianTerms(mode.alpha, latent.noise**-0.5, latent.chol)
+        terms = GaussianTerms(mode.alpha, latent.noise**-0.5, latent.by_noise.chol)
         info = Info(len(objective_trace) - 1, converged, bounds, stopped=stopped)
         value, loo = bounds[-1], None
         dK: Any = None
@@ -87,7 +87,7 @@ class VB(Engine):
         else:
             dK, dlikelihood = _bound_gradient(latent, mode)
         slope = prior.gradient(dK, dlikelihood) if gradient else None
-        return Fit(prior.posterior(terms), bounds[-1], value, info, loo, slope, mode.alpha)
+        return Fit(prior.posterior(terms), bounds[-1], value, info, loo, slope, mode.m)
 
     def check(self, likelihood: Likelihood, n_latent: int) -> None:
         super().check(likelihood, n_latent)
@@ -102,8 +102,7 @@ def _maximise_plain(
     objective_trace = [point.J]
     with monitor.task("iterations") as steps:
         for _ in steps.each(range(max_iter)):
-            _, alpha = latent.split(point.m + latent.noise[:, None] * point.p)
-            new = latent.at(alpha)
+            new = latent.at(latent.by_noise.alpha(point.m / latent.noise[:, None] + point.p))
             max_step = latent.largest(new.m - point.m)
             point = new
             objective_trace.append(point.J)
@@ -119,7 +118,7 @@ def _bound_gradient(latent: LatentObjective, mode: Point) -> tuple[Array, np.nda
     if latent.likelihood.theta.size:
         by_noise = np.array([latent.likelihood.noise_slopes(latent.y, to_host(mode.m))[0].sum()])
     root = latent.noise**-0.5
-    precision = root[:, None] * linalg.inverse(latent.chol) * root
+    precision = root[:, None] * linalg.inverse(latent.by_noise.chol) * root
     n_shared = latent.shape[1] if latent.K.ndim == 2 else 1
     return 0.5 * (latent.outer(mode.alpha, mode.alpha) - n_shared * precision), by_noise
 
@@ -134,7 +133,7 @@ def left_out_variance(latent: LatentObjective) -> Array:
     """Variances (n, C) of every row without its label, as VB has them; the means are found by linear response."""
     xp = namespace(latent.K)
     share = like(latent.likelihood.share_left_out(len(latent.y)), latent.K)
-    variance = xp.linalg.diagonal(latent.Sigma)  # (n,), or (C, n)
+    variance = xp.linalg.diagonal(latent.by_noise.Sigma)  # (n,), or (C, n)
     variance = xp.broadcast_to(variance[:, None] if variance.ndim == 1 else variance.T, latent.shape)
     variance = xp.clip(variance, 1e-14 * float(xp.max(variance)), None)
     return 1.0 / (1.0 / variance - (share / latent.noise)[:, None])
