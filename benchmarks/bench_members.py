@@ -3,7 +3,7 @@
 python benchmarks/bench_members.py [SET ...] [--members matern:vb,additive:ep,...] [--splits 2]
                                    [--first-seed 100] [--jobs 1]
 
-A member is a kernel by name and an engine: vb, ep, or vb-ep (EP at the parameters that VB learns). Splits are those of
+A member is a kernel by name and an engine, vb or ep. Splits are those of
 ``bench_tables.py``; other seeds than those that are reported there choose between members. Prints the mean test log
 loss and CPU seconds of each member, and of every pair and triple with stacked probabilities, best first.
 """
@@ -23,11 +23,9 @@ from joblib import Parallel, delayed
 from sklearn.preprocessing import LabelEncoder
 
 from gpclass import GPClassifier
-from gpclass.inference import EP
 from gpclass.training.stacking import stacking_weights
 
-ENGINES = {"vb": "vb", "ep": "ep", "vb-ep": EP(objective="laplace")}
-MEMBERS = "matern:vb,matern:vb-ep,additive:vb-ep,quantiles:vb-ep,laplacian:vb-ep"
+MEMBERS = "matern:vb,matern:ep,additive:ep,quantiles:ep,laplacian:ep"
 #: Pseudo-count of each member, as in ``training.family``.
 PSEUDO_COUNT = 0.3
 
@@ -39,7 +37,7 @@ def measure(name: str, seed: int, member: str) -> dict[str, Any]:
     X, y = load(name)
     train, test, y_train, y_test = split(X, LabelEncoder().fit_transform(y), seed)
     start = time.process_time()
-    model = GPClassifier(kernel, inference=ENGINES[engine], random_state=seed).fit(train, y_train)
+    model = GPClassifier(kernel, inference=engine, random_state=seed).fit(train, y_train)
     seconds = time.process_time() - start
     own = model.loo_proba_[np.arange(len(y_train)), y_train]
     log_test = model.predict_log_proba(test)[np.arange(len(y_test)), y_test]

@@ -249,14 +249,14 @@ def test_automatic_relevance_determination():
 
 def test_default_kernel_finds_relevant_inputs_when_it_pays():
     X, y = make_rings(120 + 500, random_state=0)
-    model = GPClassifier().fit(X[:120], y[:120])
+    model = GPClassifier("matern").fit(X[:120], y[:120])
     assert model.kernel_.params["length_scale"].shape == (2,)
     assert model.relevance_[:2].min() > 10 * model.relevance_[2:].max()
     assert model.score(X[120:], y[120:]) > 0.95
     # Nothing to gain on four equally useful inputs: one length-scale stays.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4))
-    plain = GPClassifier().fit(X, (X.sum(axis=1) > 0).astype(int))
+    plain = GPClassifier("matern").fit(X, (X.sum(axis=1) > 0).astype(int))
     assert np.ndim(plain.kernel_.params["length_scale"]) == 0
 
 

@@ -599,8 +599,8 @@ def test_importance_keeps_its_hierarchy(relevances, monkeypatch):
 
 
 def test_learning_keeps_the_prior_of_the_amplitude(relevances):
-    free = GPClassifier(hyper=Evidence()).fit(*relevances).hyper_
-    held = GPClassifier(hyper=Evidence(prior={"variance": TIGHT})).fit(*relevances).hyper_
+    free = GPClassifier("matern", hyper=Evidence()).fit(*relevances).hyper_
+    held = GPClassifier("matern", hyper=Evidence(prior={"variance": TIGHT})).fit(*relevances).hyper_
     assert len(free.theta) == len(held.theta) == 4
     assert free.theta[0] > 1.0
     assert abs(held.theta[0]) < 0.05

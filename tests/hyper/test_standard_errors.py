@@ -23,7 +23,7 @@ VERSION_0_1 = {
         GPClassifier(5.0 * RBF(np.ones(4))),
         [1.2465058519, 1.4186096857, 1.5093855606, 0.9020269237, 0.3323468178],
     ),
-    "default": (GPClassifier(), [1.1283682594, 0.3067545061]),
+    "default": (GPClassifier("matern"), [1.1283682594, 0.3067545061]),
     "ep": (GPClassifier(5.0 * RBF(1.0), inference="ep"), [1.6953796771, 0.3720960829]),
 }
 

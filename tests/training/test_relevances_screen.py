@@ -34,7 +34,7 @@ def test_promised_gain_is_half_the_squared_slope_times_the_prior_variance():
 
 def test_relevances_are_learned_with_many_inputs():
     X, y = linear_problem(150, 60)
-    model = GPClassifier(random_state=0).fit(X, y)
+    model = GPClassifier("matern", random_state=0).fit(X, y)
     assert np.argsort(-model.relevance_)[:2].tolist() == [0, 1]
     assert model.relevance_[0] > 10 * np.median(model.relevance_)
 
@@ -45,8 +45,8 @@ def test_nothing_is_tried_where_all_inputs_matter_alike(monkeypatch):
     searches = []
     original = Evidence.__call__
     monkeypatch.setattr(Evidence, "__call__", lambda self, *a, **k: searches.append(self) or original(self, *a, **k))
-    GPClassifier(random_state=0).fit(X, y)
+    GPClassifier("matern", random_state=0).fit(X, y)
     assert len(searches) == 1
     searches.clear()
-    GPClassifier(random_state=0).fit(X, (X[:, 0] > 0.0).astype(int))
+    GPClassifier("matern", random_state=0).fit(X, (X[:, 0] > 0.0).astype(int))
     assert len(searches) > 1

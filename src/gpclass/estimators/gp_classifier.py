@@ -180,7 +180,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
                 bool(np.all(weighted.weights == 1.0) and np.all(weighted.left_out == 1.0)),
             )
             weighted = LabelWeights(*(part[kept] for part in weighted))
-            engine = self._engine(likelihood, soft or not plain, family)
+            engine = self._engine(likelihood, soft or not plain, family and isinstance(search, Evidence))
             if soft:
                 likelihood = SoftLabels(base=likelihood, proba=weighted.proba)
             n_latent = likelihood.n_latent(len(labels))

@@ -14,8 +14,8 @@ from ..training.monitor import SILENT, Monitor
 from .coordinates import Coordinates, check_coordinates
 from .objective import Objective
 from .priors import Normal, PriorLike
-from .results import HyperResult
-from .search import ONE_START, Effort, Search, Start
+from .results import HyperResult, Start
+from .search import ONE_START, Effort, Search
 from .target import Target
 
 #: Step in theta for the curvature of the log posterior: wide enough for gradients that EP knows to 1e-4.

@@ -85,6 +85,13 @@ class Samples(NamedTuple):
         return thetas, np.bincount(inverse.ravel(), weights=counts / n)
 
 
+class Start(NamedTuple):
+    """Where a search starts: theta, and its covariance as far as it is known there."""
+
+    theta: np.ndarray
+    covariance: np.ndarray
+
+
 class FamilyMember(NamedTuple):
     """A kernel of a family: its name, its weight in predictions, and itself as learned."""
 
@@ -149,6 +156,11 @@ class HyperResult:
         if self.search is None or self.objective is None:
             return None
         return self.search.covariance_at(self.objective, self.theta)
+
+    @property
+    def start(self) -> Start | None:
+        """Where the search for a similar optimum starts, if the covariance is known roughly."""
+        return None if self.rough_covariance is None else Start(self.theta, self.rough_covariance)
 
     @property
     def standard_error(self) -> np.ndarray | None:

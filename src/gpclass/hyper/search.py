@@ -8,14 +8,7 @@ import numpy as np
 
 from ..training.monitor import SILENT, Monitor
 from .objective import Objective
-from .results import HyperResult
-
-
-class Start(NamedTuple):
-    """Where a search starts: theta, and its covariance as far as it is known there."""
-
-    theta: np.ndarray
-    covariance: np.ndarray
+from .results import HyperResult, Start
 
 
 class Effort(NamedTuple):

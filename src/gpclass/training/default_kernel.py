@@ -8,7 +8,8 @@ import numpy as np
 
 from ..hyper import Evidence, HyperResult, Objective
 from ..hyper.priors import Normal
-from ..hyper.search import Effort, Start
+from ..hyper.results import Start
+from ..hyper.search import Effort
 from ..inference.base import Engine
 from ..inference.problem import Problem
 from ..kernels import Kernel, View
@@ -28,19 +29,19 @@ _SIMILAR = Normal(sd=0.5)
 _GAIN_PER_INPUT, _COUNTED_INPUTS = 2.0, 30
 
 
-def coarse_start(
+def coarse_optimum(
     objective: Objective, engine: Engine, search: Evidence, rng: np.random.Generator, monitor: Monitor
-) -> Start | None:
-    """The optimum of a few rows by a quick engine, and its covariance scaled to all rows; None where it would cost as
-    much as the search itself, or is not to be had."""
+) -> HyperResult | None:
+    """The optimum of a few rows by a quick engine, with its covariance scaled to all rows; None where it would cost as
+    much as the search itself."""
     few = replace(objective, learner=engine).thinned(_COARSE_ROWS)
     n_rows = objective.thinned(search.max_rows).n_rows
     if type(engine) is type(objective.learner) and 2 * few.n_rows > n_rows:
         return None
     found = replace(search, tol=_COARSE_TOL)(few, rng, monitor)
     if not found.converged or found.rough_covariance is None:
-        return None
-    return Start(found.theta, few.n_rows / n_rows * found.rough_covariance)
+        return replace(found, rough_covariance=None)
+    return replace(found, rough_covariance=few.n_rows / n_rows * found.rough_covariance)
 
 
 def learn_default(
@@ -159,7 +160,7 @@ def _relevances(
         objective, score, similar = ard, score + gained, prior is not search.prior
         found = replace(trial, n_evaluations=found.n_evaluations + trial.n_evaluations)
         ard = replace(ard, problem=ard.problem.started_at(trial.theta))
-        start = None if trial.rough_covariance is None else Start(trial.theta, trial.rough_covariance)
+        start = trial.start
     return Optimum(objective, replace(found, stopped=stopped)), similar
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..hyper import Fixed
 from ..hyper.results import FamilyMember
-from ..hyper.search import Effort, Start
+from ..hyper.search import Effort
 from ..inference.posteriors import Member, MixturePosterior
 from ..inference.problem import Problem
 from ..kernels import Categorical, Constant, Kernel, Quantiles, View
@@ -78,9 +78,7 @@ def _on_normal_scores(
     """The same kernel on normal scores, learned by the same search from the optimum of the first."""
     problem, hyper = first.objective.problem, first.hyper
     objective = replace(first.objective, problem=replace(problem, kernel=_scored(problem.kernel, problem.X)))
-    effort = Effort(settings.n_restarts_optimizer, settings.n_jobs)
-    if hyper.rough_covariance is not None:
-        effort = effort._replace(start=Start(hyper.theta, hyper.rough_covariance))
+    effort = Effort(settings.n_restarts_optimizer, settings.n_jobs, hyper.start)
     with linalg.suited_threads(problem.n_rows):
         found = hyper.search(objective, rng, monitor, effort)
     return LearnedTheta(objective, replace(found, rows=hyper.rows))

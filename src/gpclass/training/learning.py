@@ -12,7 +12,7 @@ from ..hyper.search import Effort
 from ..inference.base import Engine, Info
 from ..inference.problem import Problem
 from ..kernels import PerClass
-from .default_kernel import coarse_start, learn_default, with_relevances
+from .default_kernel import coarse_optimum, learn_default, with_relevances
 from .monitor import Monitor
 from .trained import Settings, WeightedFit
 
@@ -66,9 +66,13 @@ def _learn_from(
         messages = _if_no_rows_are_similar(objective.problem)
     effort = Effort(settings.n_restarts_optimizer, settings.n_jobs)
     if settings.default_kernel and search.tries_relevances:
+        coarse = None
         if settings.coarse is not None and not search.samples:
-            effort = effort._replace(start=coarse_start(objective, settings.coarse, search, rng, monitor))
+            coarse = coarse_optimum(objective, settings.coarse, search, rng, monitor)
+        if coarse is not None:
+            effort = effort._replace(start=coarse.start)
         objective, found = learn_default(objective, search, rng, monitor, effort)
+        found = replace(found, stopped=found.stopped or (coarse is not None and coarse.stopped))
     else:
         found = search(objective, rng, monitor, effort)
     if search.row_limit is not None:

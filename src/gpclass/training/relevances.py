@@ -16,7 +16,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ..hyper import Evidence, HyperResult, Objective
-from ..hyper.search import Effort, Start
+from ..hyper.results import Start
+from ..hyper.search import Effort
 from ..inference.prior import DensePrior
 from ..kernels import Categorical, Columns, Kernel, View
 from ..kernels.rows import features

@@ -27,8 +27,8 @@ from .selection import Selector
 
 #: Share of the prior variance below which a row adds nothing to the basis.
 NOVELTY = 1e-6
-#: Changes of the basis between factorisations that start afresh: updates of K^-1 lose digits.
-_FRESH = 100
+#: K^-1 is computed afresh where K K^-1 k misses k by more than this share of the prior variance: updates lose digits.
+_RESIDUAL = 1e-9
 
 
 class Basis:
@@ -40,7 +40,7 @@ class Basis:
         self._rows = np.zeros((room, rows.shape[1]))
         self._mean = np.zeros((room, mean.shape[1]))
         self._Sigma = np.zeros((len(Sigma), room, room))
-        self._P = np.zeros((room, room))
+        self._K, self._P = np.zeros((2, room, room))
         S = self.size
         self._rows[:S], self._mean[:S], self._Sigma[:, :S, :S] = rows, mean, Sigma
         self._refresh()
@@ -69,10 +69,24 @@ class Basis:
         """K^-1"""
         return self._P[: self.size, : self.size]
 
+    @property
+    def K(self) -> np.ndarray:
+        return self._K[: self.size, : self.size]
+
     def _refresh(self) -> None:
         if self.size:
-            self.P[...] = linalg.inverse(linalg.cholesky(self.kernel(self.rows)))
-        self._age = 0
+            self.K[...] = self.kernel(self.rows)
+            self.P[...] = linalg.inverse(linalg.cholesky(self.K))
+
+    def _given_basis(self, k: np.ndarray, prior: float) -> np.ndarray:
+        """K^-1 k, with a step of iterative refinement."""
+        a = self.P @ k
+        missed = k - self.K @ a
+        if self.size and np.abs(missed).max() > _RESIDUAL * prior:
+            self._refresh()
+            a = self.P @ k
+            missed = k - self.K @ a
+        return a + self.P @ missed
 
     def absorb(
         self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, selector: Selector, monitor: Monitor = SILENT
@@ -87,8 +101,6 @@ class Basis:
                 means[i], variances[i] = self._absorb(X[i : i + 1], y[i : i + 1], float(prior[i]), likelihood, selector)
                 while self.size > self.budget:
                     self._drop(int(np.argmin(self._worth())))
-                if self._age >= _FRESH:
-                    self._refresh()
                 done = i + 1
         return Latent(means[:done], variances[:done])
 
@@ -96,13 +108,13 @@ class Basis:
         self, x: np.ndarray, y: np.ndarray, prior: float, likelihood: Likelihood, selector: Selector
     ) -> tuple[np.ndarray, np.ndarray]:
         k = self.kernel(self.rows, x)[:, 0]
-        a = self.P @ k
+        a = self._given_basis(k, prior)
         left = max(prior - k @ a, 0.0)
         cross = self.Sigma @ a  # (G, S): covariances of f at the row with u
         mean, variance = a @ self.mean, np.maximum(cross @ a + left, 1e-12 * prior)
         moments = selector.moments(likelihood, y, mean[None], variance[None])
         if left > NOVELTY * prior:
-            self._join(x, a, left, mean, cross, variance)
+            self._join(x, k, prior, a, left, mean, cross, variance)
             cross = np.column_stack([cross, variance])
         # mean += g s and Sigma -= nu s s' (LPJ05 eqs 9-12)
         self.mean[...] += np.broadcast_to(cross.T, self.mean.shape) * moments.gain
@@ -112,17 +124,26 @@ class Basis:
         return mean, np.broadcast_to(variance, mean.shape)
 
     def _join(
-        self, x: np.ndarray, a: np.ndarray, left: float, mean: np.ndarray, cross: np.ndarray, variance: np.ndarray
+        self,
+        x: np.ndarray,
+        k: np.ndarray,
+        prior: float,
+        a: np.ndarray,
+        left: float,
+        mean: np.ndarray,
+        cross: np.ndarray,
+        variance: np.ndarray,
     ) -> None:
         """The row joins the basis."""
         S = self.size
+        self._K[S, :S] = self._K[:S, S] = k
+        self._K[S, S] = prior
         self._rows[S], self._mean[S] = x[0], mean
         self._Sigma[:, S, :S], self._Sigma[:, :S, S], self._Sigma[:, S, S] = cross, cross, variance
         self._P[:S, :S] += np.outer(a, a) / left
         self._P[S, :S] = self._P[:S, S] = -a / left
         self._P[S, S] = 1.0 / left
         self.size += 1
-        self._age += 1
 
     def _worth(self) -> np.ndarray:
         alpha = self.P @ self.mean
@@ -132,12 +153,11 @@ class Basis:
         """The row leaves, and the last takes its place; what is known of the others stays."""
         S, P = self.size, self.P
         P -= np.outer(P[:, j], P[:, j]) / P[j, j]
-        for square in (P, *self.Sigma):
+        for square in (self.K, P, *self.Sigma):
             square[j, :] = square[S - 1, :]
             square[:, j] = square[:, S - 1]
         self._rows[j], self._mean[j] = self._rows[S - 1], self._mean[S - 1]
         self.size -= 1
-        self._age += 1
 
 
 @jit

@@ -32,7 +32,6 @@ from ..prior import DensePrior
 from ..settings import check_settings
 from .anderson import Anderson
 from .coupled_ep import CoupledScheme
-from .vb import VB
 
 #: Site precisions stay above this fraction of the prior precision; a log-concave likelihood never asks for less.
 FLOOR = 1e-10
@@ -55,16 +54,12 @@ class EP(Engine):
         Whether sites have covariances between classes. "full" (``coupled_ep``) needs a likelihood with a ``site``:
         MultinomialProbit without label noise, or Softmax. A sweep then costs more, and far fewer are needed; evidence,
         predictions and leave-one-out predictions are closer to the truth. "auto" is "full" wherever that works.
-    objective : "evidence" or "laplace"
-        What learning of kernel parameters maximises: EP's evidence, or in a third of the time the Laplace evidence,
-        for probits as in ``VB``.
     """
 
     damping: float = 0.8
     tol: float = 1e-4
     max_iter: int = 400
     coupling: str = "auto"
-    objective: str = "evidence"
 
     prior_type: ClassVar = DensePrior
 
@@ -72,12 +67,6 @@ class EP(Engine):
         check_settings(self, max_iter=1)
         if self.coupling not in ("auto", "none", "full"):
             raise ValueError(f"EP: coupling must be 'auto', 'none' or 'full', got {self.coupling!r}")
-        if self.objective not in ("evidence", "laplace"):
-            raise ValueError(f"EP: objective must be 'evidence' or 'laplace', got {self.objective!r}")
-
-    @property
-    def learner(self) -> Engine:
-        return VB() if self.objective == "laplace" else self
 
     def differentiates(self, likelihood: Likelihood) -> bool:
         """Where sites lose negative precisions the evidence is not stationary in them, and has no cheap gradient."""
@@ -114,8 +103,6 @@ class EP(Engine):
     def check(self, likelihood: Likelihood, n_latent: int) -> None:
         super().check(likelihood, n_latent)
         self._couples(likelihood, n_latent)
-        if self.objective == "laplace":
-            self.learner.check(likelihood, n_latent)
 
     def _sweep(self, scheme: Any, init: Any, monitor: Monitor) -> tuple[Any, Info]:
         """Sweeps until the sites match the moments of their rows: the state there, or the best one on the way."""
