@@ -38,18 +38,19 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     Parameters
     ----------
     kernel : kernel of ``gpclass.kernels`` or of scikit-learn, or str, default=None
-        Covariance of the latent functions and the starting values of its parameters. None is amplitude * Matern
-        (nu = 2.5) on standardised inputs, with one length-scale. Where leave-one-out predictions clearly gain by it,
-        it has one for each input; or only the few inputs that matter have one, and others are left out or share one in
-        a second term. "matern" is the same, "rbf", "laplacian" and "additive" have another shape
-        ("additive" is a sum of functions of one input plus a Matern kernel), "quantiles" is "additive" on the normal
-        scores of the inputs. "auto" learns an "additive" and a "quantiles" kernel, and averages their predictions with
-        weights by their leave-one-out predictions.
+        Covariance of the latent functions and the starting values of its parameters. None, or "auto", learns three
+        kernels on standardised inputs, "additive", "quantiles" and one of functions that are all but linear, and
+        averages their probabilities with weights by their leave-one-out predictions; up to 100 rows a constant for each
+        class takes part. A name learns one kernel: "matern", "rbf", "laplacian", "additive" (a sum of functions of one
+        input plus a Matern kernel) or "quantiles" ("additive" on the normal scores of the inputs). These kernels start with one length-scale. Where leave-one-out
+        predictions clearly gain by it, they get one for each input; or only the few inputs that matter have one, and
+        others are left out or share one in a second term. Categories of a data frame have a kernel of their own;
+        without any number among the columns it is the only one.
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : engine or str, default="auto"
-        "auto" is "vb" where the likelihood has Gaussian auxiliaries (probits), else "laplace"; "ep" where the
-        likelihood has parameters to learn, label noise among them, and, after learning by "vb", for kernel="auto".
+        "auto" is "ep" without a kernel, unless rows have weights, and where the likelihood has parameters to learn,
+        label noise among them; else "vb" where the likelihood has Gaussian auxiliaries (probits), or "laplace".
         "vb" is the variational Bayes of GR06, "ep" joint expectation propagation, "laplace" Laplace's method, "gibbs"
         sampling: slow, and the truth at the learned kernel parameters.
     hyper : str or an object of ``gpclass.hyper``, default="auto"
@@ -93,10 +94,10 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     view_weights_ : shares of the views of a ``WeightedSum`` kernel: ``names``, ``mean`` and ``sd``
     categories_ : dictionary of the columns of a data frame that hold categories
     hyper_ : how learning went, a ``gpclass.hyper.HyperResult``
-        ``members`` with ``name``, ``weight`` and ``kernel`` for ``kernel="auto"``, of which all others describe the
-        one with the largest weight; ``theta`` and ``theta_names``, ``standard_error`` of an optimum, ``samples``
-        (``theta``, ``weights``, ``mean``, ``sd``, ``n_effective``, ``r_hat``) where parameters were sampled;
-        evaluations, convergence.
+        ``members`` with ``name``, ``weight`` and ``kernel`` where several kernels were learned, of which all others
+        describe the one with the largest weight; ``theta`` and ``theta_names``, ``standard_error`` of an optimum,
+        ``samples`` (``theta``, ``weights``, ``mean``, ``sd``, ``n_effective``, ``r_hat``) where parameters were
+        sampled; evaluations, convergence.
     info_ : how inference went (iterations, convergence, bound after each iteration)
     idata_ : draws of "gibbs" or of the kernel parameters as ArviZ InferenceData (needs ``pip install gpclass[mcmc]``)
     n_iter_ : int, iterations of the engine

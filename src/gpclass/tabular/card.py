@@ -209,8 +209,12 @@ def _shortened_cell(cell: str, numeric: bool) -> str:
 def _settings(model: TableModel) -> str:
     unset = ("None", "False", "()", "[]", "{}")
     settings = {name: value for name, value in model.get_params().items() if repr(value) not in unset}
-    kernel = re.sub(r"\d+\.\d{5,}(e[+-]?\d+)?", lambda number: f"{float(number[0]):.5g}", str(model.estimator_.kernel_))
-    code = {"estimator": repr(model.estimator_), "kernel": kernel}
+    estimator = model.estimator_
+    members = getattr(getattr(estimator, "hyper_", None), "members", ())
+    kernels = {f"kernel {one.name!r}, weight {one.weight:.2f}": one.kernel for one in members if one.weight > 0.0}
+    code = {"estimator": repr(estimator)}
+    for name, kernel in (kernels or {"kernel": estimator.kernel_}).items():
+        code[name] = re.sub(r"\d+\.\d{5,}(e[+-]?\d+)?", lambda number: f"{float(number[0]):.5g}", str(kernel))
     rows = [[escape(name), escape(str(value))] for name, value in settings.items()]
     rows += [[name, f"<code>{escape(value)}</code>"] for name, value in code.items()]
     rows += [[escape(name), escape(str(value))] for name, value in model.about_.items()]

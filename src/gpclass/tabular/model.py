@@ -73,7 +73,7 @@ class TableModel(BaseEstimator):
     >>> from gpclass.tabular import TableModel
     >>> model = TableModel("target").fit(load_iris(as_frame=True).frame)
     >>> round(model.scores_["error"], 2)
-    0.03
+    0.04
     """
 
     def __init__(
@@ -288,6 +288,8 @@ class TableModel(BaseEstimator):
         used = estimator.kernel_.used_columns(estimator.n_features_in_)
         if np.all(used):
             return []
+        if not np.any(used):
+            return [f"the columns say little about {self.target!r}: the class frequencies have the largest weight"]
         names = [str(name) for name in estimator.feature_names_in_[used]]
         drive = "column drives" if len(names) == 1 else "columns drive"
         return [f"{len(names)} of {len(used)} {drive} the model: {listed(names)}"]

@@ -30,7 +30,7 @@ _GAIN_PER_INPUT, _COUNTED_INPUTS = 2.0, 30
 
 
 def coarse_optimum(
-    objective: Objective, engine: Engine, search: Evidence, rng: np.random.Generator, monitor: Monitor
+    objective: Objective, engine: Engine, search: Any, rng: np.random.Generator, monitor: Monitor
 ) -> HyperResult | None:
     """The optimum of a few rows by a quick engine, with its covariance scaled to all rows; None where it would cost as
     much as the search itself."""

@@ -1,26 +1,31 @@
 """A family of kernels in place of one: each is learned, and leave-one-out predictions give it its weight.
 
 The first kernel is learned as a default kernel is, with as many length-scales as pay. The second is the same on the
-normal scores of the inputs: learning it starts where the first has ended. With few rows there is a third, a constant
-for each class, which predicts the shares of the classes: where inputs say nothing it is the better model.
+normal scores of the inputs: learning it starts where the first has ended. The third is an RBF kernel of so long a
+length-scale that its functions are all but linear among the training rows, yet go back to the prior far away. With few
+rows there is a constant for each class too, which predicts the shares of the classes: where inputs say nothing it is
+the better model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ..hyper import Fixed
-from ..hyper.results import FamilyMember
+from ..hyper import Fixed, Objective
+from ..hyper.results import FamilyMember, Start
 from ..hyper.search import Effort
 from ..inference.posteriors import Member, MixturePosterior
 from ..inference.problem import Problem
-from ..kernels import Categorical, Constant, Kernel, Quantiles, View
+from ..kernels import RBF, Categorical, Constant, Kernel, Quantiles, Scaled, View
 from ..kernels.quantiles import Distribution
 from ..kernels.rows import features
 from ..numerics import linalg
 from ..numerics.arrays import to_host
+from .default_kernel import coarse_optimum
 from .dense import fit_learned, learn_theta
 from .learning import LearnedTheta
 from .monitor import Monitor
@@ -31,6 +36,8 @@ from .trained import LabelWeights, Settings, Trained
 _PSEUDO_COUNT, _CONSTANT_COUNT, _SMALLEST_WEIGHT = 0.3, 0.6, 0.02
 #: Members that predict alike take many steps to settle their weights.
 _EM_STEPS = 3000
+#: Length-scale of functions that are all but linear, in root mean square distances of standardised rows.
+_LONG = 8.0
 #: The constant for each class, and up to how many rows it takes part.
 _CONSTANT, _FEW_ROWS = Constant(4.0, fixed="variance"), 100
 
@@ -43,7 +50,15 @@ def train_family(
     What is reported of one model is that of the member with the largest weight.
     """
     first = learn_theta(problem, settings, rng, monitor)
-    learned = {"additive": first, "quantiles": _on_normal_scores(first, settings, rng, monitor)}
+    known = first.objective.problem
+    scored = replace(first.objective, problem=replace(known, kernel=_on_numbers(known.kernel, known.X, _scored)))
+    linear = replace(first.objective, problem=replace(problem, kernel=_on_numbers(problem.kernel, problem.X, _linear)))
+    coarse = coarse_optimum(linear, settings.coarse, settings.search, rng, monitor) if settings.coarse else None
+    learned = {
+        "additive": first,
+        "quantiles": _learned(scored, first.hyper.search, first.hyper.start, settings, rng, monitor),
+        "linear": _learned(linear, settings.search, coarse.start if coarse else None, settings, rng, monitor),
+    }
     if problem.n_rows <= _FEW_ROWS:
         constant = replace(first.objective, problem=replace(problem, kernel=_CONSTANT))
         learned["constant"] = LearnedTheta(constant, Fixed()(constant, rng))
@@ -72,27 +87,41 @@ def train_family(
     )
 
 
-def _on_normal_scores(
-    first: LearnedTheta, settings: Settings, rng: np.random.Generator, monitor: Monitor
+def _learned(
+    objective: Objective,
+    search: Any,
+    start: Start | None,
+    settings: Settings,
+    rng: np.random.Generator,
+    monitor: Monitor,
 ) -> LearnedTheta:
-    """The same kernel on normal scores, learned by the same search from the optimum of the first."""
-    problem, hyper = first.objective.problem, first.hyper
-    objective = replace(first.objective, problem=replace(problem, kernel=_scored(problem.kernel, problem.X)))
-    effort = Effort(settings.n_restarts_optimizer, settings.n_jobs, hyper.start)
-    with linalg.suited_threads(problem.n_rows):
-        found = hyper.search(objective, rng, monitor, effort)
-    return LearnedTheta(objective, replace(found, rows=hyper.rows))
+    """The optimum of one search, and nothing else."""
+    effort = Effort(settings.n_restarts_optimizer, settings.n_jobs, start)
+    with linalg.suited_threads(objective.n_rows):
+        found = search(objective, rng, monitor, effort)
+    few = objective.problem.spread_rows(search.max_rows) if search.max_rows else ()
+    return LearnedTheta(objective, replace(found, rows=few if 0 < len(few) < objective.n_rows else None))
 
 
-def _scored(kernel: Kernel, X: np.ndarray) -> Kernel:
-    """The kernel on the normal scores of the numbers among the columns of X."""
+def _on_numbers(kernel: Kernel, X: np.ndarray, change: Callable[[Kernel, np.ndarray], Kernel]) -> Kernel:
+    """The kernel with another in place of each that works on numbers, the columns of X."""
     if isinstance(kernel, Categorical):
         return kernel
     if isinstance(kernel, View):
-        return replace(kernel, kernel=_scored(kernel.kernel, kernel._select(X)))
-    if any(isinstance(part, View) for part in _all_parts(kernel)):
-        return kernel._with_children([_scored(child, X) for child in kernel.children])
-    return Quantiles(kernel, Distribution.of(to_host(features(X))))
+        return replace(kernel, kernel=_on_numbers(kernel.kernel, kernel._select(X), change))
+    if isinstance(kernel, Scaled) or any(isinstance(part, View) for part in _all_parts(kernel)):
+        return kernel._with_children([_on_numbers(child, X, change) for child in kernel.children])
+    return change(kernel, to_host(features(X)))
+
+
+def _scored(kernel: Kernel, X: np.ndarray) -> Kernel:
+    """The kernel on the normal scores of the columns of X."""
+    return Quantiles(kernel, Distribution.of(X))
+
+
+def _linear(kernel: Kernel, X: np.ndarray) -> Kernel:
+    """Functions that are all but linear, in place of those of the kernel."""
+    return RBF(_LONG * np.sqrt(X.shape[1]), fixed="length_scale")
 
 
 def _all_parts(kernel: Kernel) -> list[Kernel]:

@@ -98,13 +98,13 @@ class CoupledScheme:
         by_K, _ = state.posterior.log_det_gradient()
         return 0.5 * (linalg.outer(state.alpha, state.alpha, stacked=self.K.ndim == 3) - by_K), np.zeros(0)
 
-    def leave_one_out(self, state: _CoupledState) -> Latent:
+    def leave_one_out(self, state: _CoupledState, tol: float) -> Latent:
         """Each row without its label: the cavities, and where these are far from the posterior small problems of the
         row and those around it."""
         mean, cov = (np.array(to_host(part)) for part in (state.cavity_mean, state.cavity_cov))
         centre = to_host(state.mean), to_host(state.alpha)
         sites = to_host(state.sites.d), to_host(state.sites.location)
-        solve = by_sweeps(self.y, self.likelihood, *sites)
+        solve = by_sweeps(self.y, self.likelihood, *sites, tol)
         solve_again(state.posterior, self.likelihood, self.y, centre, (mean, cov), solve)
         return Latent(mean, cov)
 

@@ -96,7 +96,7 @@ class EP(Engine):
         state, info = self._sweep(scheme, init, monitor)
         log_evidence = info.trace[-1]
         slope = prior.gradient(*scheme.gradient(state)) if gradient else None
-        loo = None if gradient else cache(lambda: scheme.leave_one_out(state))
+        loo = None if gradient else cache(lambda: scheme.leave_one_out(state, self.tol))
         posterior = prior.posterior(scheme.terms(state))
         return Fit(posterior, log_evidence, log_evidence, info, loo, slope, state.sites)
 
@@ -281,7 +281,7 @@ class IndependentScheme:
         by_K = reduce(xp.add, by_class) if self.K.ndim == 2 else xp.stack(by_class)
         return by_K, self.likelihood.tilted_gradient(self.y, *moments)
 
-    def leave_one_out(self, state: _State) -> Latent:
+    def leave_one_out(self, state: _State, tol: float) -> Latent:
         """Each row without its label: the cavities."""
         return Latent.on_host(state.cavity_mean, state.cavity_cov)
 

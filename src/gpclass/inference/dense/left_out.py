@@ -36,8 +36,9 @@ _MOST_PROBLEMS = 500
 _MOST_NUMBERS = 5e7
 #: Problems that are solved together.
 _BLOCK = 8
-#: Newton's method converges quadratically, sweeps of EP linearly: each is as close when its steps are so small.
-_MAX_ITER, _TOL, _SWEEP_TOL = 20, 1e-4, 1e-2
+#: Newton's method converges quadratically, sweeps of EP linearly: each is as close when its steps are so small. Sweeps
+#: go on where EP itself is asked for more than this multiple of its tolerance.
+_MAX_ITER, _TOL, _SWEEP_TOL, _SWEEPS_PER_TOL = 40, 1e-4, 1e-2, 100.0
 #: Share of the way to the matching sites that a sweep of EP goes.
 _DAMPING = 0.8
 #: Inputs are equal where the variance of their difference is below this share of their variances.
@@ -210,8 +211,9 @@ def by_modes(y: np.ndarray, likelihood: Likelihood) -> Solver:
     return solve
 
 
-def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np.ndarray) -> Solver:
-    """Sweeps of EP with coupled sites, from those (n, C) of all rows."""
+def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np.ndarray, tol: float) -> Solver:
+    """Sweeps of EP with coupled sites, from those (n, C) of all rows, where these have the tolerance ``tol``."""
+    smallest_step = min(_SWEEP_TOL, _SWEEPS_PER_TOL * tol)
 
     def solve(problem: SmallProblems) -> tuple[np.ndarray, np.ndarray]:
         (b, size), V, C = problem.mean.shape, problem.cov, d.shape[1]
@@ -225,7 +227,7 @@ def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np
             means = problem.mean + _apply(P, pull.reshape(b, -1))
             covs = np.einsum("bscsd->bscd", P.reshape(b, size // C, C, size // C, C))
             moved, last = np.abs(means[:, :C] - last).max(), means[:, :C]
-            if moved < _SWEEP_TOL:
+            if moved < smallest_step:
                 break
             mean, cov = problem.spread(means, C), covs.reshape(-1, C, C)[problem.inputs]
             alpha = nu - linalg.row_products(T, mean)
