@@ -42,10 +42,10 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         kernels on standardised inputs, "additive", "quantiles" and one of functions that are all but linear, and
         averages their probabilities with weights by their leave-one-out predictions; up to 100 rows a constant for each
         class takes part. A name learns one kernel: "matern", "rbf", "laplacian", "additive" (a sum of functions of one
-        input plus a Matern kernel) or "quantiles" ("additive" on the normal scores of the inputs). These kernels start with one length-scale. Where leave-one-out
-        predictions clearly gain by it, they get one for each input; or only the few inputs that matter have one, and
-        others are left out or share one in a second term. Categories of a data frame have a kernel of their own;
-        without any number among the columns it is the only one.
+        input plus a Matern kernel) or "quantiles" ("additive" on the normal scores of the inputs). These kernels start
+        with one length-scale. Where leave-one-out predictions clearly gain by it, they get one for each input; or only
+        the few inputs that matter have one, and others are left out or share one in a second term. Categories of a data
+        frame have a kernel of their own; without any number among the columns it is the only one.
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : engine or str, default="auto"

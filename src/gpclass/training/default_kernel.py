@@ -122,6 +122,12 @@ def _free_margin(problem: Problem) -> float:
     return max(_CLEAR_GAIN, _GAIN_PER_INPUT * min(problem.X.shape[1], _COUNTED_INPUTS))
 
 
+def _within_reach(margin: float, score: float, problem: Problem) -> float:
+    """The margin, at most half of what can be gained: labels have no log probability above 0."""
+    labels = np.issubdtype(problem.y.dtype, np.integer)
+    return max(_CLEAR_GAIN, min(margin, -0.5 * score)) if labels else margin
+
+
 def _loo_score(model: Optimum, search: Evidence) -> float:
     return model.objective.thinned(search.max_rows).loo_score(model.found.theta)[0]
 
@@ -155,7 +161,7 @@ def _relevances(
         trial = replace(search, prior=prior)(ard, rng, monitor, Effort(start=start))
         stopped |= trial.stopped
         gained = _loo_score(Optimum(ard, trial), search) - score
-        if not (gained > margin and trial.converged):
+        if not (gained > _within_reach(margin, score, ard.problem) and trial.converged):
             break
         objective, score, similar = ard, score + gained, prior is not search.prior
         found = replace(trial, n_evaluations=found.n_evaluations + trial.n_evaluations)
