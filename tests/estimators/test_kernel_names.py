@@ -11,10 +11,9 @@ from sklearn.datasets import load_iris
 
 import gpclass
 from gpclass import GPClassifier, GPRegressor, IVMClassifier
-from gpclass.estimators.gp_classifier import _can_stack
+from gpclass.estimators import gp_classifier
 from gpclass.evaluation.uncertainty import entropy_split
-from gpclass.hyper import Evidence, Importance, NearestNeighbors
-from gpclass.inference import EP, VB, Gibbs
+from gpclass.hyper import Importance
 from gpclass.kernels import RBF, Additive, Categorical, Constant, Laplacian, Matern, Quantiles, Sum
 
 
@@ -171,15 +170,24 @@ def test_family_can_be_saved_cloned_and_split(table, family, tmp_path):
     assert family.latent(X_test).mean.shape == (len(X_test), 3)
 
 
-def test_where_there_is_nothing_to_choose_from_one_kernel_is_learned(table, family):
+def test_where_there_is_nothing_to_choose_from_one_kernel_is_learned(table):
     X, y, _, _ = table
     frame = pd.DataFrame({"a": np.where(X[:, 0] > 5.8, "long", "short"), "b": np.where(X[:, 2] > 3, "x", "y")})
     model = GPClassifier().fit(frame, y)
     assert model.hyper_.members == ()
     assert isinstance(model.kernel_.kernel.kernel, Categorical)
-    assert _can_stack(family._inputs, Evidence(), EP())
-    for search, engine in ((Importance(), VB()), (NearestNeighbors(), VB()), (Evidence(), Gibbs())):
-        assert not _can_stack(family._inputs, search, engine)
+    sampled = GPClassifier(hyper=Importance(n_draws=25, n_models=4), random_state=0)
+    for model in (GPClassifier(hyper="fixed"), sampled):
+        assert isinstance(model.fit(X, y).kernel_.kernel, Matern)
+
+
+def test_with_many_rows_and_classes_one_kernel_is_learned_by_vb(table, monkeypatch):
+    X, y, _, _ = table
+    monkeypatch.setattr(gp_classifier, "_MOST_WORK", 3 * 89.0**3)
+    model = GPClassifier(random_state=0).fit(X, y)
+    alone = GPClassifier("matern", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
+    assert len(GPClassifier(random_state=0).fit(X[:-2], y[:-2]).hyper_.members) == 4
 
 
 def test_categories_keep_their_kernel_beside_normal_scores(table):

@@ -144,3 +144,11 @@ def test_figures_show_no_rows_where_none_are_wanted(
     assert with_rows >= 40
     assert points() <= 12
     assert "rows of the table" not in page
+
+
+def test_the_members_of_a_family_are_shown_with_their_weights(model, page):
+    members = [member for member in model.estimator_.hyper_.members if member.weight > 0.0]
+    assert members
+    text = page.read_text(encoding="utf-8")
+    for member in members:
+        assert f"kernel {member.name!r}, weight {member.weight:.2f}" in text.replace("&#x27;", "'")

@@ -9,7 +9,7 @@ from gpclass.inference import VB
 from gpclass.inference.problem import Problem
 from gpclass.kernels import Matern
 from gpclass.likelihoods import Probit
-from gpclass.training.default_kernel import _largest_gain, with_relevances
+from gpclass.training.default_kernel import _largest_gain, _within_reach, with_relevances
 from tests.conftest import central_difference
 
 
@@ -50,3 +50,12 @@ def test_nothing_is_tried_where_all_inputs_matter_alike(monkeypatch):
     searches.clear()
     GPClassifier("matern", random_state=0).fit(X, (X[:, 0] > 0.0).astype(int))
     assert len(searches) > 1
+
+
+def test_no_more_is_asked_of_relevances_than_can_be_gained():
+    X, y = linear_problem(40, 3)
+    labels = Problem(Matern(), Probit(), X, y, 1)
+    assert _within_reach(20.0, -100.0, labels) == 20.0
+    assert _within_reach(20.0, -16.0, labels) == 8.0
+    assert _within_reach(20.0, -2.0, labels) == 5.0
+    assert _within_reach(20.0, -16.0, Problem(Matern(), Probit(), X, X[:, 0], 1)) == 20.0
