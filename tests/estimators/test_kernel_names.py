@@ -170,6 +170,7 @@ def test_family_can_be_saved_cloned_and_split(table, family, tmp_path):
     assert family.latent(X_test).mean.shape == (len(X_test), 3)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_where_there_is_nothing_to_choose_from_one_kernel_is_learned(table):
     X, y, _, _ = table
     frame = pd.DataFrame({"a": np.where(X[:, 0] > 5.8, "long", "short"), "b": np.where(X[:, 2] > 3, "x", "y")})

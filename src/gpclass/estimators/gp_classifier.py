@@ -113,7 +113,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     >>> X, y = load_iris(return_X_y=True)
     >>> GPClassifier().fit(X, y).predict_proba(X[[0, 70]]).round(1)
     array([[1. , 0. , 0. ],
-           [0. , 0.6, 0.4]])
+           [0. , 0.5, 0.5]])
     """
 
     def __init__(

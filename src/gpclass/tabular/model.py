@@ -73,7 +73,7 @@ class TableModel(BaseEstimator):
     >>> from gpclass.tabular import TableModel
     >>> model = TableModel("target").fit(load_iris(as_frame=True).frame)
     >>> round(model.scores_["error"], 2)
-    0.04
+    0.03
     """
 
     def __init__(

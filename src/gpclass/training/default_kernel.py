@@ -161,7 +161,9 @@ def _relevances(
         trial = replace(search, prior=prior)(ard, rng, monitor, Effort(start=start))
         stopped |= trial.stopped
         gained = _loo_score(Optimum(ard, trial), search) - score
-        if not (gained > _within_reach(margin, score, ard.problem) and trial.converged):
+        if similar:
+            margin = _within_reach(margin, score, ard.problem)
+        if not (gained > margin and trial.converged):
             break
         objective, score, similar = ard, score + gained, prior is not search.prior
         found = replace(trial, n_evaluations=found.n_evaluations + trial.n_evaluations)
