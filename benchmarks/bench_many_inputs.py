@@ -40,7 +40,7 @@ def models(n_columns: int) -> dict[str, Any]:
     isotropic, ard = (100.0 * Matern(scale, nu=2.5) for scale in (start, np.full(n_columns, start)))
     return {
         "default": GPClassifier(random_state=0),
-        "auto": GPClassifier("auto", random_state=0),
+        "matern": GPClassifier("matern", random_state=0),
         "given ARD": GPClassifier(ard, standardize=True, random_state=0),
         "isotropic": GPClassifier(isotropic, standardize=True, random_state=0),
         "L1 logistic": LogisticRegressionCV(
