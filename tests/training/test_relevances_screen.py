@@ -9,7 +9,7 @@ from gpclass.inference import VB
 from gpclass.inference.problem import Problem
 from gpclass.kernels import Matern
 from gpclass.likelihoods import Probit
-from gpclass.training.default_kernel import _largest_gain, _within_reach, with_relevances
+from gpclass.training.default_kernel import _largest_gain, _needed, _within_reach, with_relevances
 from tests.conftest import central_difference
 
 
@@ -59,3 +59,10 @@ def test_no_more_is_asked_of_relevances_than_can_be_gained():
     assert _within_reach(20.0, -16.0, labels) == 8.0
     assert _within_reach(20.0, -2.0, labels) == 5.0
     assert _within_reach(20.0, -16.0, Problem(Matern(), Probit(), X, X[:, 0], 1)) == 20.0
+
+
+def test_many_classes_and_rows_need_a_larger_promise():
+    X, y = linear_problem(350, 3)
+    one, many = (Problem(Matern(1.5, nu=2.5), Probit(), X, y, n_latent) for n_latent in (1, 10))
+    assert _needed(one) == 5.0
+    assert _needed(many) == 35.0

@@ -28,8 +28,9 @@ from ._labels import Labels, check_labels, class_factors, is_soft, soft_labels
 
 #: Latent functions times cubed rows up to which a family is learned; beyond, one kernel by VB is several times faster.
 _MOST_WORK = 2e9
-#: Tolerances of engines that learn default kernels. At theirs, evidences are known to 0.01 nats.
-_EP_TOL, _VB_TOL = 1e-2, 1e-3
+#: Tolerances of engines that learn default kernels (at theirs, evidences are known to 0.01 nats), and of VB's last step
+#: at the final fit: the one before it was the square root of that.
+_EP_TOL, _VB_TOL, _VB_FINAL_TOL = 1e-2, 1e-3, 1e-4
 
 ENGINES = {"vb": VB, "ep": EP, "laplace": Laplace, "gibbs": Gibbs}
 
@@ -280,7 +281,8 @@ def _roughly(settings: Settings, likelihood: Likelihood) -> Settings:
     engine = settings.engine
     if not settings.default_kernel or not isinstance(engine, (EP, VB)):
         return settings
-    learner = replace(engine, tol=max(engine.tol, _EP_TOL)) if isinstance(engine, EP) else None
+    learner = replace(engine, tol=max(engine.tol, _EP_TOL if isinstance(engine, EP) else _VB_TOL))
     quick = VB(tol=_VB_TOL)
     works = not likelihood.theta.size and all(need in likelihood.supports for need in quick.needs)
-    return replace(settings, learner=learner, coarse=quick if works else None)
+    engine = VB(tol=_VB_FINAL_TOL) if engine == VB() else engine
+    return replace(settings, engine=engine, learner=learner, coarse=quick if works else None)

@@ -224,6 +224,7 @@ def maximise(
         monitor.should_stop,
         trace=(first, *trace),
         rough_covariance=covariance,
+        state=target.state,
     )
 
 
@@ -241,6 +242,7 @@ def maximise_near(target: Target, start: Start, max_iter: int, monitor: Monitor 
         value, slope = target(start.theta + A @ v)
         return (-value, -A.T @ slope) if np.isfinite(value) else (_REFUSED, np.zeros_like(v))
 
+    target.state = start.state
     first = target(start.theta)[0]
     if not np.isfinite(first):
         return HyperResult(start.theta, -np.inf, target.n_evaluations, False)
@@ -257,6 +259,7 @@ def maximise_near(target: Target, start: Start, max_iter: int, monitor: Monitor 
         monitor.should_stop,
         trace=(first, *trace),
         rough_covariance=A @ found.hess_inv.todense() @ A.T,
+        state=target.state,
     )
 
 

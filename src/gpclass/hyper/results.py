@@ -86,10 +86,11 @@ class Samples(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where a search starts: theta, and its covariance as far as it is known there."""
+    """Where a search starts: theta, its covariance as far as it is known there, and the engine's state."""
 
     theta: np.ndarray
     covariance: np.ndarray
+    state: Any = None
 
 
 class FamilyMember(NamedTuple):
@@ -122,6 +123,7 @@ class HyperResult:
     members : the kernels of a family with their weights, those of weight 0 included; empty for one kernel
     fits : (theta, weight, Fit) where sampling drew the latent functions too, None otherwise
     rough_covariance : (p, p), the inverse curvature at an optimum as the search has estimated it on the way, or None
+    state : what an engine can start from near an optimum, on the rows that were learned from
     """
 
     theta: np.ndarray
@@ -137,6 +139,7 @@ class HyperResult:
     members: tuple[FamilyMember, ...] = ()
     fits: tuple[tuple[np.ndarray, float, Fit], ...] | None = field(default=None, repr=False)
     rough_covariance: np.ndarray | None = field(default=None, repr=False)
+    state: Any = field(default=None, repr=False)
     #: the search and its objective, from which ``covariance`` is computed when asked for
     search: Any = field(default=None, repr=False)
     objective: Any = field(default=None, repr=False)
@@ -160,7 +163,7 @@ class HyperResult:
     @property
     def start(self) -> Start | None:
         """Where the search for a similar optimum starts, if the covariance is known roughly."""
-        return None if self.rough_covariance is None else Start(self.theta, self.rough_covariance)
+        return None if self.rough_covariance is None else Start(self.theta, self.rough_covariance, self.state)
 
     @property
     def standard_error(self) -> np.ndarray | None:

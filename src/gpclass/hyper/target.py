@@ -25,7 +25,8 @@ class Target:
         self.n_evaluations = 0
         self.n_refused = 0
         self.cause = ""
-        self._state: Any = None
+        #: what the engine starts from next
+        self.state: Any = None
         self._last: tuple[bytes, tuple[float, np.ndarray]] | None = None
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -41,14 +42,14 @@ class Target:
             return self._refuse(theta, "outside the bounds of its parameters")
         self.n_evaluations += 1
         try:
-            value, gradient, state = self.evaluate(np.clip(theta, low, high), self._state)
+            value, gradient, state = self.evaluate(np.clip(theta, low, high), self.state)
         except (LinAlgError, FloatingPointError) as error:
             return self._refuse(theta, str(error))
         log_prior, slope = self.prior(theta, self.of_theta)
         value, gradient = value + log_prior, gradient + slope
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return self._refuse(theta, "the evidence or its gradient is not finite")
-        self._state = state if self.warm else None
+        self.state = state if self.warm else None
         return float(value), gradient
 
     def _refuse(self, theta: np.ndarray, cause: str) -> tuple[float, np.ndarray]:

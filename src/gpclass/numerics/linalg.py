@@ -32,7 +32,7 @@ JITTER_LADDER = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 #: Below this many rows several BLAS threads cost more than they give.
 SMALL = 600
 #: Below this many rows starting threads takes longer than factorising.
-TINY = 250
+TINY = 150
 
 
 class _OneThread:

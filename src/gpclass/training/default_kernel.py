@@ -19,6 +19,9 @@ from .relevances import Optimum, add_all_columns, choose_columns
 
 #: How many nats leave-one-out predictions must gain before the default kernel gets a length-scale for each input.
 _CLEAR_GAIN = 5.0
+#: Where an evaluation of the evidence costs more than this many latent functions times cubed rows, so many nats for
+#: each row must be promised before more length-scales are tried: they take most of the time of a fit.
+_EXPENSIVE, _GAIN_PER_ROW = 2e8, 0.1
 #: How many nats slopes promise for each input by chance (0.06 to 0.08 on tables where nothing was to be gained).
 _CHANCE_GAIN = 0.05
 #: Rows, and relative change of the objective, of the search that finds a start.
@@ -40,8 +43,8 @@ def coarse_optimum(
         return None
     found = replace(search, tol=_COARSE_TOL)(few, rng, monitor)
     if not found.converged or found.rough_covariance is None:
-        return replace(found, rough_covariance=None)
-    return replace(found, rough_covariance=few.n_rows / n_rows * found.rough_covariance)
+        return replace(found, rough_covariance=None, state=None)
+    return replace(found, rough_covariance=few.n_rows / n_rows * found.rough_covariance, state=None)
 
 
 def learn_default(
@@ -79,11 +82,12 @@ def _try_more_scales(
     n_features = problem.X.shape[1]
     relevances = replace(problem, kernel=with_relevances(problem.kernel, n_features))
     ard = replace(isotropic.objective, problem=relevances)
-    promised = _largest_gain(ard, search) - _CHANCE_GAIN * n_features
-    least = float(np.clip(_CLEAR_GAIN - promised, 0.0, _CLEAR_GAIN))
+    promised = _largest_gain(ard, search, isotropic.found.state) - _CHANCE_GAIN * n_features
+    needed = _needed(problem.thinned(search.max_rows or problem.n_rows))
+    least = float(np.clip(needed - promised, 0.0, needed))
     few = _few_columns(isotropic, least, search, rng, monitor)
     # A prior that was given to length-scales says nothing of how far slopes can lead.
-    tries = promised > _CLEAR_GAIN or _with_similar_scales(search.prior, relevances) == search.prior
+    tries = promised > needed or _with_similar_scales(search.prior, relevances) == search.prior
     if few.objective is isotropic.objective:
         return _relevances(few, ard, search, rng, monitor) if tries else (few, False)
     before, after, margin = _loo_score(isotropic, search), _loo_score(few, search), _free_margin(problem)
@@ -117,6 +121,12 @@ def _few_columns(
     return Optimum(best.objective, replace(found, n_evaluations=n_evaluations, stopped=stopped or found.stopped))
 
 
+def _needed(problem: Problem) -> float:
+    """How many nats must be promised before more length-scales than one are tried."""
+    n_rows, expensive = problem.n_rows, problem.n_latent * float(problem.n_rows) ** 3 > _EXPENSIVE
+    return max(_CLEAR_GAIN, _GAIN_PER_ROW * n_rows) if expensive else _CLEAR_GAIN
+
+
 def _free_margin(problem: Problem) -> float:
     """What leave-one-out predictions must gain by a length-scale for each input without a tight prior."""
     return max(_CLEAR_GAIN, _GAIN_PER_INPUT * min(problem.X.shape[1], _COUNTED_INPUTS))
@@ -129,7 +139,7 @@ def _within_reach(margin: float, score: float, problem: Problem) -> float:
 
 
 def _loo_score(model: Optimum, search: Evidence) -> float:
-    return model.objective.thinned(search.max_rows).loo_score(model.found.theta)[0]
+    return model.objective.thinned(search.max_rows).loo_score(model.found.theta, model.found.state)[0]
 
 
 def _with_similar_scales(prior: Any, problem: Problem) -> Any:
@@ -184,15 +194,18 @@ def _start_of_scales(isotropic: Optimum, ard: Objective) -> Start | None:
     )
     covariance = np.diag(np.full(len(after), 0.5 * _SIMILAR.sd**2))
     covariance[np.ix_(~after, ~after)] = known[np.ix_(~before, ~before)]
-    return Start(ard.theta, covariance)
+    return Start(ard.theta, covariance, isotropic.found.state)
 
 
-def _largest_gain(ard: Objective, search: Evidence) -> float:
+def _largest_gain(ard: Objective, search: Evidence, state: Any = None) -> float:
     """How much the log posterior can rise by length-scales that are expected to be similar.
 
-    With slopes g of a concave evidence and prior variances s^2 of the steps, by at most s^2 |g|^2 / 2.
+    With slopes g of a concave evidence and prior variances s^2 of the steps, by at most s^2 |g|^2 / 2. The engine
+    starts from ``state``.
     """
-    _, slopes = replace(search, prior=None).target(ard.thinned(search.max_rows), strict=False)(ard.theta)
+    target = replace(search, prior=None).target(ard.thinned(search.max_rows), strict=False)
+    target.state = state
+    _, slopes = target(ard.theta)
     of_scales = np.array([entry.role == "length_scale" for entry in ard.problem.theta_entries])
     return 0.5 * _SIMILAR.sd**2 * float(np.sum(slopes[of_scales] ** 2))
 

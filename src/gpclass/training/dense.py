@@ -53,7 +53,10 @@ def fit_learned(
     engine, search = settings.engine, settings.search
     final = objective.final()
     # A sampler of the latent functions has made its fits already; the first of them is reported.
-    fit = final.fit(hyper.theta, monitor=monitor).settled() if hyper.fits is None else hyper.fits[0][2]
+    # Default kernels alone: the others are fitted from scratch, whatever way the search has gone.
+    start = hyper.state if settings.default_kernel else None
+    fit = final.fit(hyper.theta, start, monitor=monitor).settled() if hyper.fits is None else hyper.fits[0][2]
+    hyper = replace(hyper, state=None)
     kernel, likelihood = objective.at(hyper.theta)
     likelihood = likelihood.predictive
     messages += convergence_messages(hyper, objective.problem, engine, fit.info, settings.default_kernel)

@@ -54,10 +54,13 @@ def train_family(
     scored = replace(first.objective, problem=replace(known, kernel=_on_numbers(known.kernel, known.X, _scored)))
     linear = replace(first.objective, problem=replace(problem, kernel=_on_numbers(problem.kernel, problem.X, _linear)))
     coarse = coarse_optimum(linear, settings.coarse, settings.search, rng, monitor) if settings.coarse else None
+    start = coarse.start if coarse else None
+    if start is not None:
+        start = start._replace(state=first.hyper.state)
     learned = {
         "additive": first,
         "quantiles": _learned(scored, first.hyper.search, first.hyper.start, settings, rng, monitor),
-        "linear": _learned(linear, settings.search, coarse.start if coarse else None, settings, rng, monitor),
+        "linear": _learned(linear, settings.search, start, settings, rng, monitor),
     }
     if problem.n_rows <= _FEW_ROWS:
         constant = replace(first.objective, problem=replace(problem, kernel=_CONSTANT))

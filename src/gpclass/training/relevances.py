@@ -78,7 +78,7 @@ def choose_columns(
             break
         more = [*chosen, int(columns[np.argmax(promises)])]
         trial = replace(objective, problem=replace(problem, kernel=on_columns(problem.kernel, more, scales)))
-        found = search(trial, rng, monitor, Effort(start=Start(trial.theta, np.eye(len(trial.theta)))))
+        found = search(trial, rng, monitor, Effort(start=Start(trial.theta, np.eye(len(trial.theta)), at.found.state)))
         found = replace(found, n_evaluations=found.n_evaluations + at.found.n_evaluations)
         if chosen and found.value - at.found.value < price:
             break
@@ -109,7 +109,7 @@ def slope_in_covariance(model: Optimum, max_rows: int | None) -> np.ndarray:
     problem, (kernel, likelihood) = objective.problem, objective.at(model.found.theta)
     n = objective.n_rows
     prior = DensePrior(kernel(problem.X), problem.n_latent)  # whose parameters are the entries of K
-    slope = objective.learner(prior, problem.y, likelihood, None, True).gradient
+    slope = objective.learner(prior, problem.y, likelihood, model.found.state, True).gradient
     assert slope is not None
     return _centred(slope[: n * n].reshape(n, n))
 

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ...numerics import linalg
 from ...numerics.arrays import Array, namespace
 
@@ -9,13 +11,17 @@ from ...numerics.arrays import Array, namespace
 FLOOR = 1e-100
 
 
+#: Eigenvalues of I - U'S U below this are those of a cavity that is no distribution.
+_LEAST = 1e-12
+
+
 class Cavities(NamedTuple):
-    """Means (n, C) and covariances (n, C, C) of rows without their sites; the eigenvalues (n, C) of I - U' S U, whose
-    product is |I + V T|^-1; and which (n,) are no distribution, and keep their posterior."""
+    """Means (n, C) and covariances V (n, C, C) of rows without their sites; -log |I + V T| (n,); and which (n,) are no
+    distribution, and keep their posterior."""
 
     mean: Array
     cov: Array
-    left: Array
+    log_det: Array
     broken: Array
 
 
@@ -27,12 +33,25 @@ def cavities(mean: Array, cov: Array, d: Array, alpha: Array) -> Cavities:
     q = xp.sqrt(d / xp.sum(d, axis=1, keepdims=True))
     U = xp.sqrt(d)[:, :, None] * (linalg.identity(d.shape[1], d) - q[:, :, None] * q[:, None, :])
     SU = cov @ U
-    values, vectors = xp.linalg.eigh(xp.matrix_transpose(U) @ SU)
-    broken = values[:, -1] >= 1.0 - 1e-12
-    left = xp.where(broken[:, None], 1.0, 1.0 - values)
-    turned = SU @ vectors
-    cavity_cov = cov + (turned / left[:, None, :]) @ xp.matrix_transpose(turned)
+    L, broken = _factors(linalg.identity(d.shape[1], d) - xp.matrix_transpose(U) @ SU)
+    half = xp.linalg.solve(L, xp.matrix_transpose(SU))
+    cavity_cov = cov + xp.matrix_transpose(half) @ half
     cavity_cov = xp.where(broken[:, None, None], cov, cavity_cov)
     # mean_- = S_- (S^-1 mean - location) = mean - S_- (location - T mean) = mean - S_- alpha
     cavity_mean = xp.where(broken[:, None], mean, mean - linalg.row_products(cavity_cov, alpha))
-    return Cavities(cavity_mean, cavity_cov, left, broken)
+    # |I + V T|^-1 = |I - U'S U|
+    return Cavities(cavity_mean, cavity_cov, 2.0 * xp.sum(xp.log(xp.linalg.diagonal(L)), axis=1), broken)
+
+
+def _factors(A: Array) -> tuple[Array, Array]:
+    """Lower factors (n, C, C) of matrices, the unit matrix for those (n,) that are not positive definite."""
+    xp = namespace(A)
+    # Where all go well, as nearly always, no eigenvalues are needed.
+    try:
+        L = xp.linalg.cholesky(A)
+        if bool(xp.all(xp.min(xp.linalg.diagonal(L), axis=1) ** 2 > _LEAST)):
+            return L, xp.zeros_like(A[:, 0, 0], dtype=xp.bool)
+    except (np.linalg.LinAlgError, RuntimeError):  # torch has an error of its own
+        pass
+    broken = ~(xp.linalg.eigvalsh(A)[:, 0] > _LEAST)
+    return xp.linalg.cholesky(xp.where(broken[:, None, None], linalg.identity(A.shape[-1], A), A)), broken

@@ -67,13 +67,13 @@ class CoupledScheme:
         alpha = posterior.alpha(location)
         mean = linalg.product(self.K, alpha)
         cov = posterior.marginals()
-        cavity_mean, cavity_cov, left, broken = cavities(mean, cov, d, alpha)
+        cavity_mean, cavity_cov, log_det, broken = cavities(mean, cov, d, alpha)
         # log integral of N(f; mu, V) exp(-f'Tf/2 + nu'f) = nu'mu - mu'T mu/2 + r'(mean - mu)/2 - log|I + VT|/2 with
-        # r = nu - T mu, and |I + VT|^-1 = |I - U'SU|.
+        # r = nu - T mu.
         t_mu = posterior.times_precision(cavity_mean)
         pull = xp.sum(cavity_mean * (location - 0.5 * t_mu), axis=1)
         pull += 0.5 * xp.sum((location - t_mu) * (mean - cavity_mean), axis=1)
-        log_norm = pull + 0.5 * xp.sum(xp.log(left), axis=1)
+        log_norm = pull + 0.5 * log_det
         variance = self._visible(cov)
         weights = xp.stack([variance, xp.sqrt(variance)])
         scale = xp.sqrt(1.0 + self._visible(cavity_cov))

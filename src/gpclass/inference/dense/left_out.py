@@ -28,7 +28,8 @@ from .product_form_posterior import ProductFormPosterior
 
 #: Latent values of a small problem, about, and the fewest and most inputs in it.
 _PROBLEM_SIZE, _FEWEST, _MOST = 100, 8, 20
-#: Rows that leaving them out moves less than this are predicted by linear response.
+#: Rows that leaving them out moves less than this are predicted by linear response: in units of their spread and the
+#: unit noise.
 _SMALL_MOVE = 0.05
 #: At most so many problems, those of the rows that move farthest, so that the cost stays below that of learning.
 _MOST_PROBLEMS = 500
@@ -36,11 +37,12 @@ _MOST_PROBLEMS = 500
 _MOST_NUMBERS = 5e7
 #: Problems that are solved together.
 _BLOCK = 8
-#: Newton's method converges quadratically, sweeps of EP linearly: each is as close when its steps are so small. Sweeps
-#: go on where EP itself is asked for more than this multiple of its tolerance.
-_MAX_ITER, _TOL, _SWEEP_TOL, _SWEEPS_PER_TOL = 40, 1e-4, 1e-2, 100.0
+#: Newton's method converges quadratically, sweeps of EP linearly: each is as close when its steps are so small, those
+#: of sweeps in the same units. Sweeps go on where EP itself is asked for more than this
+#: multiple of its tolerance.
+_MAX_ITER, _TOL, _SWEEP_TOL, _SWEEPS_PER_TOL = 40, 1e-4, 3e-3, 30.0
 #: Share of the way to the matching sites that a sweep of EP goes.
-_DAMPING = 0.8
+_DAMPING = 0.75
 #: Inputs are equal where the variance of their difference is below this share of their variances.
 _EQUAL = 1e-10
 
@@ -76,9 +78,12 @@ class SmallProblems(NamedTuple):
 Solver = Callable[[SmallProblems], tuple[np.ndarray, np.ndarray]]
 
 
-def _largest_moves(moves: np.ndarray) -> np.ndarray:
-    """How far (n,) each row moves, for steps (n, C) of its latent values; a step common to all classes is none."""
-    return np.abs(moves - moves.mean(axis=1, keepdims=True)).max(axis=1)
+def _largest_moves(moves: np.ndarray, cov: np.ndarray) -> np.ndarray:
+    """How far (n,) each row moves, for steps (n, C) of latent values with covariances (n, C, C), in units of their
+    spread and the unit noise; what is common to all classes does not count."""
+    contrasts = np.eye(moves.shape[1]) - 1.0 / moves.shape[1]
+    variance = np.einsum("ac,ncd,ad->na", contrasts, cov, contrasts, optimize=True)
+    return np.max(np.abs(moves @ contrasts) / np.sqrt(1.0 + variance), axis=1)
 
 
 def solve_again(
@@ -92,7 +97,7 @@ def solve_again(
     """Replace means (n, C) and covariances (n, C, C) of rows without their labels where these are far from ``centre``,
     the mean and alpha (n, C) of the posterior."""
     (mean, alpha), (n, C) = centre, centre[0].shape
-    moves = _largest_moves(left_out[0] - mean)
+    moves = _largest_moves(left_out[0] - mean, left_out[1])
     if C * n * n > _MOST_NUMBERS:
         return
     K = to_host(posterior.K)
@@ -226,7 +231,8 @@ def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np
             pull = problem.summed(left * nu) - (at_inputs @ problem.mean.reshape(b, -1, C, 1))[..., 0]
             means = problem.mean + _apply(P, pull.reshape(b, -1))
             covs = np.einsum("bscsd->bscd", P.reshape(b, size // C, C, size // C, C))
-            moved, last = np.abs(means[:, :C] - last).max(), means[:, :C]
+            spread = np.sqrt(1.0 + np.diagonal(covs[:, 0], axis1=1, axis2=2))
+            moved, last = np.max(np.abs(means[:, :C] - last) / spread), means[:, :C]
             if moved < smallest_step:
                 break
             mean, cov = problem.spread(means, C), covs.reshape(-1, C, C)[problem.inputs]

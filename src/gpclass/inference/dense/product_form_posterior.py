@@ -138,8 +138,8 @@ class ProductFormPosterior:
         own, shared = self._workspace._empty(), self._workspace.spare
 
         def one(c: int) -> None:
-            K, (_, Q) = class_matrix(self.K, c), self._without_coupling(c, shared[c, ...])
-            own[c, ...] = K - (self.sqrt_d[:, c, None] * K).T @ Q
+            _, Q = self._without_coupling(c, shared[c, ...])
+            own[c, ...] = self._own_covariance(c, Q)
             Q *= self.sqrt_rho[:, c, None]
             linalg.solve_triangular_in_place(self.coupling, Q)
 
@@ -154,8 +154,7 @@ class ProductFormPosterior:
         product.
         """
         xp, K, sqrt_d = self._xp, class_matrix(self.K, c), self.sqrt_d[:, c]
-        prior = xp.linalg.diagonal(K)
-        weak = sqrt_d**2 * prior < 1e-7
+        weak = self._weak(c)
         safe = xp.where(weak, 1.0, sqrt_d)
         linalg.divide(self.inverse[c, ...], -safe, out=Q)
         linalg.add_to_diagonal(Q, 1.0 / safe)
@@ -164,8 +163,22 @@ class ProductFormPosterior:
             scaled = sqrt_d * K[weak]  # rows: K is symmetric
             columns = scaled @ self.inverse[c, ...]
             Q.T[weak] = columns
-            own[weak] = prior[weak] - xp.vecdot(scaled, columns)
+            own[weak] = xp.linalg.diagonal(K)[weak] - xp.vecdot(scaled, columns)
         return own, Q
+
+    def _own_covariance(self, c: int, Q: Array) -> Array:
+        """K_c - K_c D_c^1/2 Q = D_c^-1/2 Q: covariances without coupling, for the Q of ``_without_coupling``; rows of
+        tiny d by the first form."""
+        K, sqrt_d = class_matrix(self.K, c), self.sqrt_d[:, c]
+        weak = self._weak(c)
+        own = Q / self._xp.where(weak, 1.0, sqrt_d)[:, None]
+        if self._xp.any(weak):
+            own[weak] = K[weak] - (K[weak] * sqrt_d) @ Q
+        return own
+
+    def _weak(self, c: int) -> Array:
+        """Rows (n,) whose d is so small that differences of B^-1 have no digits left."""
+        return self.sqrt_d[:, c] ** 2 * self._xp.linalg.diagonal(class_matrix(self.K, c)) < 1e-7
 
     def draws(self, mean: Array, n_samples: int, rng: np.random.Generator) -> Array:
         """Draws (n_samples, n, C) from N(mean, (K^-1 + W)^-1)."""
@@ -175,9 +188,9 @@ class ProductFormPosterior:
 
         common, draws = normal(), []
         for c in range(self.n_latent):
-            K, (_, Q) = class_matrix(self.K, c), self._without_coupling(c, self._workspace.spare[c, ...])
+            _, Q = self._without_coupling(c, self._workspace.spare[c, ...])
             # What is the latent function's own, and what it shares with the others (``marginals`` has the same split).
-            L = linalg.cholesky(K - (self.sqrt_d[:, c, None] * K).T @ Q)
+            L = linalg.cholesky(self._own_covariance(c, Q))
             own = mean[:, c] + normal() @ L.T
             if self.n_latent > 1:
                 own += common @ linalg.solve_triangular(self.coupling, self.sqrt_rho[:, c, None] * Q)
