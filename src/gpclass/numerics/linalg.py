@@ -30,7 +30,7 @@ keep_memory()
 JITTER_LADDER = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 #: Below this many rows several BLAS threads cost more than they give.
-SMALL = 600
+SMALL = 1500
 #: Below this many rows starting threads takes longer than factorising.
 TINY = 150
 

@@ -1,10 +1,11 @@
 """Training with an engine that works on the covariances of all rows."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ..hyper import Objective
+from ..hyper import HyperResult, Objective
 from ..inference.posteriors import Member, MixturePosterior
 from ..inference.problem import Problem
 from ..kernels import PerClass
@@ -54,7 +55,7 @@ def fit_learned(
     final = objective.final()
     # A sampler of the latent functions has made its fits already; the first of them is reported.
     # Default kernels alone: the others are fitted from scratch, whatever way the search has gone.
-    start = hyper.state if settings.default_kernel else None
+    start = _start(final, hyper) if settings.default_kernel else None
     fit = final.fit(hyper.theta, start, monitor=monitor).settled() if hyper.fits is None else hyper.fits[0][2]
     hyper = replace(hyper, state=None)
     kernel, likelihood = objective.at(hyper.theta)
@@ -77,6 +78,16 @@ def fit_learned(
         **summary([fit]),
     )
     return calibrated(trained, fits, labels, settings)
+
+
+def _start(final: Objective, hyper: HyperResult) -> Any:
+    """What the final fit starts from: the engine's state where theta was learned from all rows; for an engine whose
+    states are latent means (VB) those of all rows given the means at some."""
+    if hyper.rows is None or not isinstance(hyper.state, np.ndarray):
+        return hyper.state
+    X, kernel = final.problem.X, final.at(hyper.theta)[0]
+    some = X[hyper.rows]
+    return kernel(X, some) @ linalg.solve(linalg.cholesky(kernel(some)), hyper.state)
 
 
 def _check_memory(problem: Problem, settings: Settings) -> None:

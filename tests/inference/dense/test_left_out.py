@@ -33,8 +33,7 @@ def everything(monkeypatch):
     """Every row is solved for again, at all inputs, to many digits."""
     for name, value in {
         "_SMALL_MOVE": 0.0,
-        "_PROBLEM_SIZE": 10**6,
-        "_MOST": 10**6,
+        "_FEWEST": 10**6,
         "_TOL": 1e-9,
         "_SWEEP_TOL": 1e-9,
     }.items():

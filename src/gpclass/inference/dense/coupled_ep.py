@@ -17,7 +17,7 @@ from ...numerics import linalg
 from ...numerics.arrays import Array, like, namespace, on_host, to_host
 from ..base import GaussianTerms, Latent
 from .cavities import FLOOR, cavities
-from .left_out import by_sweeps, solve_again
+from .left_out import SIZE_OF_SWEEPS, by_sweeps, solve_again
 from .product_form_posterior import ProductFormPosterior, Workspace
 
 
@@ -105,7 +105,7 @@ class CoupledScheme:
         centre = to_host(state.mean), to_host(state.alpha)
         sites = to_host(state.sites.d), to_host(state.sites.location)
         solve = by_sweeps(self.y, self.likelihood, *sites, tol)
-        solve_again(state.posterior, self.likelihood, self.y, centre, (mean, cov), solve)
+        solve_again(state.posterior, self.likelihood, self.y, centre, (mean, cov), solve, SIZE_OF_SWEEPS)
         return Latent(mean, cov)
 
     def terms(self, state: _CoupledState) -> GaussianTerms:

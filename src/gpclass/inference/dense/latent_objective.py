@@ -25,7 +25,7 @@ from ...numerics.arrays import Array, like, namespace, on_host, to_host
 from ...numerics.product_form import product_form
 from ...training.monitor import Monitor
 from ..base import Latent, check_prior_variance
-from .left_out import by_modes, solve_again
+from .left_out import SIZE_OF_MODES, by_modes, solve_again
 from .product_form_posterior import ProductFormPosterior
 
 #: Latent values beyond this are an overshoot, and log probabilities of minus their square have no digits left.
@@ -318,7 +318,9 @@ class LatentObjective:
             return Latent.on_host(mean, without[:, :, 0])
         left_out = Latent.on_host(mean, without)
         solve = by_modes(self.y, self.likelihood)
-        solve_again(posterior, self.likelihood, self.y, (to_host(mode.m), to_host(mode.p)), left_out, solve)
+        solve_again(
+            posterior, self.likelihood, self.y, (to_host(mode.m), to_host(mode.p)), left_out, solve, SIZE_OF_MODES
+        )
         return left_out
 
     def _by_noise(self, mode: Point, x: Array, by_log_d: Array) -> np.ndarray:

@@ -26,8 +26,10 @@ from ...numerics.arrays import to_host
 from .cavities import cavities
 from .product_form_posterior import ProductFormPosterior
 
-#: Latent values of a small problem, about, and the fewest and most inputs in it.
-_PROBLEM_SIZE, _FEWEST, _MOST = 100, 8, 20
+#: Latent values of a small problem, about: sites of EP depend on more of the others than modes do.
+SIZE_OF_MODES, SIZE_OF_SWEEPS = 100, 160
+#: The fewest and most inputs in it.
+_FEWEST, _MOST = 8, 20
 #: Rows that leaving them out moves less than this are predicted by linear response: in units of their spread and the
 #: unit noise.
 _SMALL_MOVE = 0.05
@@ -93,6 +95,7 @@ def solve_again(
     centre: tuple[np.ndarray, np.ndarray],
     left_out: tuple[np.ndarray, np.ndarray],
     solve: Solver,
+    problem_size: int,
 ) -> None:
     """Replace means (n, C) and covariances (n, C, C) of rows without their labels where these are far from ``centre``,
     the mean and alpha (n, C) of the posterior."""
@@ -116,7 +119,7 @@ def solve_again(
     W, share = to_host(posterior.precision()), likelihood.share_left_out(n)
     distinct = np.unique(first)
     kinds_at = {u: np.flatnonzero(first[example] == u) for u in distinct}
-    size = min(len(distinct), max(_FEWEST, min(_PROBLEM_SIZE // C, _MOST)))
+    size = min(len(distinct), max(_FEWEST, min(problem_size // C, _MOST)))
     blocks = np.array_split(asked, -(-len(asked) // _BLOCK))
 
     def one(number: int) -> tuple[np.ndarray, np.ndarray]:

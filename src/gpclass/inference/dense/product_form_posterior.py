@@ -120,65 +120,19 @@ class ProductFormPosterior:
 
     def marginals(self) -> Array:
         """Posterior covariances (n, C, C) between the latent functions at each training row."""
-        spare = self._workspace.spare
-
-        def one(c: int) -> Array:
-            own, Q = self._without_coupling(c, spare[c, ...])
-            if self.n_latent > 1:
-                Q *= self.sqrt_rho[:, c, None]
-                linalg.solve_triangular_in_place(self.coupling, Q)
-            return own
-
-        own = self._for_each_class(one)
-        return add_coupling(own, spare) if self.n_latent > 1 else own[0][:, None, None]
+        own, shared = self._parts
+        return add_coupling(own, shared) if self.n_latent > 1 else own[0][:, None, None]
 
     def joint(self) -> tuple[Array, Array]:
         """Posterior covariances between all rows, in two parts (C, n, n) each: those of a latent function's own, and U
         with the covariances U_a' U_b that functions a and b share, for several latent functions."""
-        own, shared = self._workspace._empty(), self._workspace.spare
+        own = self._workspace._empty()
 
         def one(c: int) -> None:
-            _, Q = self._without_coupling(c, shared[c, ...])
-            own[c, ...] = self._own_covariance(c, Q)
-            Q *= self.sqrt_rho[:, c, None]
-            linalg.solve_triangular_in_place(self.coupling, Q)
+            own[c, ...] = self._own_covariance(c)
 
         self._for_each_class(one)
-        return own, shared
-
-    def _without_coupling(self, c: int, Q: Array) -> tuple[Array, Array]:
-        """Variances at the training rows without coupling, and Q = B_c^-1 D_c^1/2 K_c, in the memory given.
-
-        As B = I + D^1/2 K D^1/2, Q = (I - B^-1) D^-1/2 and the variances are (1 - diag B^-1) / d: no product of
-        matrices. Where d is so small that these differences have no digits left, the columns of Q are computed as the
-        product.
-        """
-        xp, K, sqrt_d = self._xp, class_matrix(self.K, c), self.sqrt_d[:, c]
-        weak = self._weak(c)
-        safe = xp.where(weak, 1.0, sqrt_d)
-        linalg.divide(self.inverse[c, ...], -safe, out=Q)
-        linalg.add_to_diagonal(Q, 1.0 / safe)
-        own = xp.linalg.diagonal(Q) / safe
-        if xp.any(weak):
-            scaled = sqrt_d * K[weak]  # rows: K is symmetric
-            columns = scaled @ self.inverse[c, ...]
-            Q.T[weak] = columns
-            own[weak] = xp.linalg.diagonal(K)[weak] - xp.vecdot(scaled, columns)
-        return own, Q
-
-    def _own_covariance(self, c: int, Q: Array) -> Array:
-        """K_c - K_c D_c^1/2 Q = D_c^-1/2 Q: covariances without coupling, for the Q of ``_without_coupling``; rows of
-        tiny d by the first form."""
-        K, sqrt_d = class_matrix(self.K, c), self.sqrt_d[:, c]
-        weak = self._weak(c)
-        own = Q / self._xp.where(weak, 1.0, sqrt_d)[:, None]
-        if self._xp.any(weak):
-            own[weak] = K[weak] - (K[weak] * sqrt_d) @ Q
-        return own
-
-    def _weak(self, c: int) -> Array:
-        """Rows (n,) whose d is so small that differences of B^-1 have no digits left."""
-        return self.sqrt_d[:, c] ** 2 * self._xp.linalg.diagonal(class_matrix(self.K, c)) < 1e-7
+        return own, self._parts[1]
 
     def draws(self, mean: Array, n_samples: int, rng: np.random.Generator) -> Array:
         """Draws (n_samples, n, C) from N(mean, (K^-1 + W)^-1)."""
@@ -188,14 +142,59 @@ class ProductFormPosterior:
 
         common, draws = normal(), []
         for c in range(self.n_latent):
-            _, Q = self._without_coupling(c, self._workspace.spare[c, ...])
-            # What is the latent function's own, and what it shares with the others (``marginals`` has the same split).
-            L = linalg.cholesky(self._own_covariance(c, Q))
-            own = mean[:, c] + normal() @ L.T
+            # What is the latent function's own, and what it shares with the others.
+            own = mean[:, c] + normal() @ linalg.cholesky(self._own_covariance(c)).T
             if self.n_latent > 1:
-                own += common @ linalg.solve_triangular(self.coupling, self.sqrt_rho[:, c, None] * Q)
+                own += common @ self._parts[1][c, ...]
             draws.append(own)
         return self._xp.stack(draws, axis=2)
+
+    @cached_property
+    def _parts(self) -> tuple[list[Array], Array]:
+        """Variances (n,) of each latent function without coupling, and U_c = L^-1 R_c B_c^-1 D_c^1/2 K_c (C, n, n) for
+        the factor L of M, in the spare memory.
+
+        As B = I + D^1/2 K D^1/2, B^-1 D^1/2 K = (I - B^-1) D^-1/2 and the variances are (1 - diag B^-1) / d: no product
+        of matrices. Where d is so small that these differences have no digits left, they are computed as the product.
+        """
+        xp, spare = self._xp, self._workspace.spare
+
+        def one(c: int) -> Array:
+            K, sqrt_d, Q = class_matrix(self.K, c), self.sqrt_d[:, c], spare[c, ...]
+            weak = self._weak(c)
+            safe = xp.where(weak, 1.0, sqrt_d)
+            linalg.divide(self.inverse[c, ...], -safe, out=Q)
+            linalg.add_to_diagonal(Q, 1.0 / safe)
+            own = xp.linalg.diagonal(Q) / safe
+            if xp.any(weak):
+                scaled = sqrt_d * K[weak]  # rows: K is symmetric
+                columns = scaled @ self.inverse[c, ...]
+                Q.T[weak] = columns
+                own[weak] = xp.linalg.diagonal(K)[weak] - xp.vecdot(scaled, columns)
+            if self.n_latent > 1:
+                Q *= self.sqrt_rho[:, c, None]
+                linalg.solve_triangular_in_place(self.coupling, Q)
+            return own
+
+        return self._for_each_class(one), spare
+
+    def _own_covariance(self, c: int) -> Array:
+        """Covariances (n, n) without coupling, D_c^-1/2 (I - B_c^-1) D_c^-1/2; by products for rows of tiny d."""
+        xp, K, sqrt_d = self._xp, class_matrix(self.K, c), self.sqrt_d[:, c]
+        weak = self._weak(c)
+        safe = xp.where(weak, 1.0, sqrt_d)
+        own = -self.inverse[c, ...] / safe
+        linalg.add_to_diagonal(own, 1.0 / safe)
+        own = own / safe[:, None]
+        if xp.any(weak):
+            rows = K[weak] - (sqrt_d * K[weak]) @ self.inverse[c, ...] @ (sqrt_d[:, None] * K)
+            own[weak] = rows
+            own.T[weak] = rows
+        return own
+
+    def _weak(self, c: int) -> Array:
+        """Rows (n,) whose d is so small that differences of B^-1 have no digits left."""
+        return self.sqrt_d[:, c] ** 2 * self._xp.linalg.diagonal(class_matrix(self.K, c)) < 1e-7
 
     def terms(self, alpha: Array) -> GaussianTerms:
         """For predictions elsewhere."""
