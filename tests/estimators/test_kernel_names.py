@@ -182,9 +182,10 @@ def test_where_there_is_nothing_to_choose_from_one_kernel_is_learned(table):
         assert isinstance(model.fit(X, y).kernel_.kernel, Matern)
 
 
-def test_with_many_rows_and_classes_one_kernel_is_learned_by_vb(table, monkeypatch):
+@pytest.mark.parametrize("limit", ["_MOST_WORK", "_MOST_LEARNING"])
+def test_with_many_rows_and_classes_one_kernel_is_learned_by_vb(table, monkeypatch, limit):
     X, y, _, _ = table
-    monkeypatch.setattr(gp_classifier, "_MOST_WORK", 3 * 89.0**3)
+    monkeypatch.setattr(gp_classifier, limit, 3 * 89.0**3)
     model = GPClassifier(random_state=0).fit(X, y)
     alone = GPClassifier("matern", random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
