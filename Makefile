@@ -17,10 +17,10 @@ demo: $(STAMP)
 	$(BIN)/python -m gpclass.cli.demo --out $(DEMO)
 
 test: lint
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 slow: $(STAMP)
-	$(BIN)/python -m pytest -m slow
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m slow
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

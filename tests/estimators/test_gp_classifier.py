@@ -25,7 +25,7 @@ from gpclass.inference.calibration import Calibration
 from gpclass.io import arviz_bridge
 from gpclass.kernels import RBF, Linear, PerClass, Polynomial, Precomputed, View, White
 from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit, Probit, Weighted
-from gpclass.training import memory
+from gpclass.numerics import devices
 
 
 @pytest.fixture(scope="module")
@@ -622,7 +622,7 @@ class TestBadInput:
     def test_more_memory_than_there_is(self, monkeypatch):
         X, y = np.zeros((3000, 1)), np.arange(3000) % 2
         X[:, 0] = np.arange(3000)
-        monkeypatch.setattr(memory, "available_memory", lambda: 2**28)
+        monkeypatch.setattr(devices, "host_memory", lambda: 2**28)
         with pytest.raises(MemoryError, match=r"3000 rows needs about 1\.0 GiB .* 0\.2 GiB free; .*SparseGPClassifier"):
             GPClassifier().fit(X, y)
         with pytest.raises(MemoryError, match=r"0\.2 GiB free; use IVMRegressor, which needs no such matrices"):

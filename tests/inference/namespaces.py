@@ -1,10 +1,15 @@
 """Arrays of other namespaces than NumPy's, for tests: array_api_strict on a device of its own, and torch."""
 
+import os
+
 import numpy as np
 import pytest
 
 #: Both are optional.
 NAMESPACES = ("array_api_strict", "torch")
+
+#: scikit-learn passes arrays of other namespaces on where SciPy does too, which is settled when SciPy is imported.
+needs_dispatch = pytest.mark.skipif("SCIPY_ARRAY_API" not in os.environ, reason="SCIPY_ARRAY_API is not set")
 
 
 def moved(x, name):

@@ -21,8 +21,10 @@ from ..inference.posteriors import DrawsPosterior
 from ..inference.problem import Problem
 from ..io.arviz_bridge import inference_data
 from ..kernels import RBF, Additive, Categorical, Kernel, Laplacian, Matern, Quantiles, View, from_sklearn
+from ..kernels.rows import Rows, select
 from ..kernels.views import EmptyRowError
 from ..likelihoods import Likelihood, Weighted
+from ..numerics.devices import HOST, Place, beside, host_rows
 from ..training.monitor import Callbacks, Monitor, Terminal, Together
 from ..training.neighbors import TrainedNeighbors
 from ..training.row_order import RowOrder
@@ -141,6 +143,7 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, Kernel) and self.kernel.pairwise
         tags.input_tags.allow_nan = takes_missing(self)
+        tags.array_api_support = hasattr(self, "device")
         return tags
 
     def set_params(self, **params: Any) -> Any:
@@ -231,6 +234,8 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
             raise EmptyRowError(int(numbers[error.row])) from None
         if weights is not None and (np.any(weights != 1.0) or (left_out is not None and np.any(left_out != 1.0))):
             likelihood = Weighted(base=likelihood, weights=weights, left_out=left_out)
+        X = inputs.sent(X)
+        _check_runs(kernel, X, inputs.place)
         return Problem(kernel, likelihood, X, y, n_latent)
 
     def _store(self, inputs: Inputs, trained: Trained | TrainedNeighbors, **more: Any) -> None:
@@ -266,9 +271,9 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
     # ---- after fitting ------------------------------------------------------------------------------
 
     def _rows(self, X: Any, grams: Any = None, rows: Any = None) -> Any:
-        """New rows, checked and in the kernel's units."""
+        """New rows, checked, in the kernel's units and in the place of the model."""
         check_is_fitted(self)
-        return self._inputs.transform(self, X, grams, rows)
+        return self._inputs.sent(self._inputs.transform(self, host_rows(X), grams, rows))
 
     def latent(self, X: Any, full_cov: bool = False) -> Latent:
         """Gaussian distributions of the latent functions at the rows of X.
@@ -286,15 +291,15 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
             that couples them (EP, Laplace), or (C, m, m) with ``full_cov=True``. C is the number of
             classes, or 1 for two classes and for regression.
         """
-        return self._latent(self._rows(X), full_cov)
+        return Latent(*(beside(part, X) for part in self._latent(self._rows(X), full_cov)))
 
     def _latent(self, rows: Any, full_cov: bool) -> Latent:
         return self.posterior_.joint(rows) if full_cov else self.posterior_.latent(rows)
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draws (n_samples, m, C) of the latent functions at the rows of X, correlated between rows."""
-        rows = self._rows(X)
-        return self.posterior_.sample(rows, n_samples, generator(random_state))
+        draws = self.posterior_.sample(self._rows(X), n_samples, generator(random_state))
+        return beside(draws, X)
 
     @property
     def relevance_(self) -> np.ndarray:
@@ -354,6 +359,11 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
     def _saved_state(self) -> dict[str, Any]:
         """The attributes that a saved file holds (``io.persistence``)."""
         state = dict(vars(self))
+        if "_inputs" in state and not self._inputs.place.on_host:  # a file is read where there may be no device
+            state["_inputs"] = replace(self._inputs, place=HOST)
+            state["_objective"] = self._objective.on_host()
+            if self.hyper_.objective is not None:
+                state["hyper_"] = replace(self.hyper_, objective=self.hyper_.objective.on_host())
         if "_objective" in state and not self._saves_rows:
             state["_objective"] = replace(self._objective, problem=self._objective.problem.subset(np.zeros(0, int)))
             state["hyper_"] = replace(self.hyper_, objective=None, search=None)
@@ -375,6 +385,22 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
                 "idata_ holds draws; fit with inference='gibbs', or sample the kernel parameters, as hyper='nuts' does"
             )
         return inference_data(samples, self._objective.problem, latent, getattr(self, "classes_", None))
+
+
+def _check_runs(kernel: Kernel, X: Any, place: Place) -> None:
+    """Refuse a kernel that cannot be computed on a device."""
+    if place.on_host or kernel.pairwise or isinstance(X, Rows):
+        return
+    few, reason = select(X, slice(0, 2)), "it gives an array of another place"
+    try:
+        runs = Place.of(kernel(few)) == place
+    except Exception as error:
+        runs, reason = False, f"{type(error).__name__}: {error}"
+    if not runs:
+        raise TypeError(
+            f"{kernel!r} cannot be computed on {place} ({reason}); kernels of gpclass can, and those that use the "
+            'namespace of their argument. Or fit with device="cpu"'
+        )
 
 
 if TYPE_CHECKING:

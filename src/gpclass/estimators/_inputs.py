@@ -21,6 +21,7 @@ from sklearn.utils.validation import validate_data
 from ..kernels import Columns, Kernel, PerClass, WeightedSum
 from ..kernels.rows import Rows, features, with_features
 from ..kernels.views import EmptyRowError
+from ..numerics.devices import HOST, Place
 from ._grams import GramLayout, lay_out
 from ._labels import is_missing, refuse_masked
 
@@ -62,6 +63,8 @@ class Inputs:
     frame_columns: tuple[Any, ...] = ()
     takes_missing: bool = False
     grams: GramLayout | None = None
+    #: where rows in the kernel's units live
+    place: Place = HOST
 
     # ---- fitting ------------------------------------------------------------------------------------
 
@@ -163,6 +166,10 @@ class Inputs:
     def scaled(self, rows: Any) -> Any:
         """Checked rows in the kernel's units."""
         return with_features(rows, (features(rows) - self.mean) / self.scale)
+
+    def sent(self, rows: Any) -> Any:
+        """Rows in the kernel's units, in their place."""
+        return rows.map(self.place.send) if isinstance(rows, Rows) else self.place.send(rows)
 
     def unscaled(self, rows: np.ndarray) -> np.ndarray:
         """Rows in the units of X; columns that were constant have that constant."""

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from ..inference.posteriors import members_of
 from ..kernels import RBF, Kernel
 from ..likelihoods import Gaussian, Likelihood
+from ..numerics.devices import beside
 from ..training.trained import Trained
 from ._base import Base
 from ._targets import Targets
@@ -43,7 +44,8 @@ class GPRegressorMixin(RegressorMixin, Base):
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean (m,) of new targets; with ``return_std`` or ``return_cov`` also their spread, noise included."""
-        return self._in_units(return_std, return_cov, lambda: self._moments(self._rows(X), return_cov))
+        found = self._in_units(return_std, return_cov, lambda: self._moments(self._rows(X), return_cov))
+        return tuple(beside(part, X) for part in found) if isinstance(found, tuple) else beside(found, X)
 
     def _in_units(self, return_std: bool, return_cov: bool, moments: Callable[[], tuple[Any, Any]]) -> Any:
         """What was asked for of mean and (co)variance of new targets, in the units of y."""
@@ -64,7 +66,7 @@ class GPRegressorMixin(RegressorMixin, Base):
             weights.append(weight)
             means.append(mean[:, 0] + likelihood.bias)
             noise = likelihood.variance
-            spreads.append(cov[0] + noise * np.eye(len(rows)) if full_cov else cov[:, 0] + noise)
+            spreads.append(cov[0] + noise * np.eye(len(mean)) if full_cov else cov[:, 0] + noise)
         mean = np.average(means, axis=0, weights=weights)
         off = np.array(means) - mean
         between = np.einsum("s,si,sj->ij" if full_cov else "s,si,si->i", weights, off, off)

@@ -18,6 +18,7 @@ from ..kernels.rows import features
 from ..kernels.views import EmptyRowError
 from ..likelihoods import Likelihood, SoftLabels
 from ..likelihoods.weighted import copies_left_out
+from ..numerics.devices import beside, host_labels, host_rows, place_of
 from ..training.dense import train
 from ..training.family import train_family
 from ..training.trained import LabelWeights, Settings
@@ -78,6 +79,10 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Processes for restarts and chains.
+    device : str or None, default=None
+        Where matrices live: "cpu", "cuda" or "cuda:1" (torch or CuPy; ``pip install gpclass[gpu]``). None is where X
+        is: the host, or with ``sklearn.set_config(array_api_dispatch=True)`` the device of an array of torch, CuPy or
+        another array API library. Results are arrays of the kind of X, and in its place.
     verbose : int, default=0
         1 prints how far learning and inference have come. Bars: ``set_callbacks(sklearn.callback.ProgressBar())``.
 
@@ -131,6 +136,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         standardize: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -143,6 +149,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     @with_callbacks
@@ -160,6 +167,8 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         ``grams`` as it is and ``rows`` split: ``set_fit_request(grams=True, rows=True)``, and the same for score.
         """
         with self._monitor() as monitor:
+            place, y, sample_weight = place_of(self.device, X), host_labels(y, X), host_labels(sample_weight, X)
+            X = host_rows(X)
             calibrates, rng = self._calibrates, generator(self.random_state)
             auto = isinstance(self.hyper, str) and self.hyper == "auto"
             search = choose_search("evidence" if auto else self.hyper)
@@ -178,7 +187,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
             default = self.kernel is None or (isinstance(self.kernel, str) and self.kernel == "auto")
             if auto and len(codes) >= NEIGHBOR_ROWS and inputs.numeric and default:
                 search = NearestNeighbors(n_active=1000)
-            inputs, raw = inputs.with_grams(raw, self.kernel, grams, rows)
+            inputs, raw = replace(inputs, place=place).with_grams(raw, self.kernel, grams, rows)
             likelihood = self._resolve_likelihood(len(labels))
             weighted = self._row_weights(raw, proba, labels.classes, sample_weight)
             kept, plain = (
@@ -208,7 +217,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     _kernel_names = ("auto", *GPEstimator._kernel_names)
 
     def latent(self, X: Any, full_cov: bool = False, grams: Any = None, rows: Any = None) -> Latent:
-        return self._latent(self._rows(X, grams, rows), full_cov)
+        return Latent(*(beside(part, X) for part in self._latent(self._rows(X, grams, rows), full_cov)))
 
     latent.__doc__ = GPEstimator.latent.__doc__
 
@@ -224,23 +233,24 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
 
         ``grams`` holds, for Gram views by name, covariances with the rows of ``fit``, or all with ``rows`` as there.
         """
-        return self._log_proba(self._rows(X, grams, rows))
+        return beside(self._log_proba(self._rows(X, grams, rows)), X)
 
     def predict_proba(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
         """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``.
 
         ``grams`` and ``rows`` as for ``predict_log_proba``.
         """
-        return self._proba(self._rows(X, grams, rows))
+        return beside(self._proba(self._rows(X, grams, rows)), X)
 
     def predict(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
         """The most probable label of each row; ``grams`` and ``rows`` as for ``predict_log_proba``."""
-        most_probable = self.predict_proba(X, grams, rows).argmax(axis=1)
-        return self.classes_[most_probable]
+        most_probable = self._proba(self._rows(X, grams, rows)).argmax(axis=1)
+        return beside(self.classes_[most_probable], X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, grams: Any = None, rows: Any = None) -> float:
         """The share of rows whose most probable label is right; ``grams`` and ``rows`` as for ``predict``."""
-        return accuracy_score(y, self.predict(X, grams, rows), sample_weight=sample_weight)
+        y, sample_weight = host_labels(y, X), host_labels(sample_weight, X)
+        return accuracy_score(y, self.predict(host_rows(X), grams, rows), sample_weight=sample_weight)
 
     def _row_weights(self, X: Any, proba: np.ndarray, classes: np.ndarray, sample_weight: Any) -> LabelWeights:
         """How often each row counts, sample weight times class weight (rows of weight 0 do not); the share of that

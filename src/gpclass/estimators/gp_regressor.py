@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.callback import with_callbacks
 
 from ..inference import DensePrior, Exact
+from ..numerics.devices import host_labels, host_rows, place_of
 from ..training.dense import train
 from ._base import GPEstimator, choose_engine, choose_search, generator
 from ._inputs import Inputs
@@ -22,7 +24,7 @@ class GPRegressor(GPRegressorMixin, GPEstimator):
 
     Parameters
     ----------
-    kernel, hyper, n_restarts_optimizer, standardize, random_state, n_jobs, verbose
+    kernel, hyper, n_restarts_optimizer, standardize, random_state, n_jobs, device, verbose
         As for ``GPClassifier``; amplitudes are in units of the standard deviation of y.
     likelihood : Gaussian, default=None
         Noise model to start from, its variance in units of the variance of y; None starts at 0.1.
@@ -50,6 +52,7 @@ class GPRegressor(GPRegressorMixin, GPEstimator):
         standardize: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -60,6 +63,7 @@ class GPRegressor(GPRegressorMixin, GPEstimator):
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     @with_callbacks
@@ -69,7 +73,9 @@ class GPRegressor(GPRegressorMixin, GPEstimator):
             engine = choose_engine(self.inference, ENGINES, "GPRegressor", DensePrior)
             settings = self._settings(engine, choose_search(self.hyper))
             rng = generator(self.random_state)
+            place, y, X = place_of(self.device, X), host_labels(y, X), host_rows(X)
             inputs, rows, y = Inputs.fit(self, X, check_targets(y), y_numeric=True, ensure_min_samples=2)
+            inputs = replace(inputs, place=place)
             targets = Targets.of(np.asarray(y, dtype=float))
             inputs = inputs.standardized(rows, self.kernel, self.standardize)
             problem = self._problem(inputs, rows, targets.transform(y), self._noise(), 1)

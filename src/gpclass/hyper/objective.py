@@ -12,6 +12,7 @@ from scipy.linalg import LinAlgError
 from ..inference.base import Engine, Fit
 from ..inference.problem import Problem
 from ..kernels import Kernel
+from ..kernels.rows import on_host
 from ..likelihoods import Likelihood
 from ..numerics import linalg
 from ..training.monitor import SILENT, Monitor
@@ -91,6 +92,10 @@ class Objective:
     def thinned(self, max_rows: int | None) -> Objective:
         """The objective on at most so many rows; None keeps all."""
         return self if max_rows is None else replace(self, problem=self.problem.thinned(max_rows))
+
+    def on_host(self) -> Objective:
+        """The objective with its rows on the host."""
+        return replace(self, problem=replace(self.problem, X=on_host(self.problem.X)))
 
     def final(self) -> Objective:
         """The objective with the final engine for its evidence."""

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ..kernels import Kernel
+from ..kernels.rows import on_host, select
 from ..likelihoods import Likelihood
 from ..numerics import linalg
 from ..numerics.arrays import Array, like, namespace, to_host
@@ -64,8 +65,9 @@ class GaussianPosterior(LatentPosterior):
     def compact(self) -> GaussianPosterior:
         """A copy for a file: NumPy arrays, without the factor where that comes out the same when computed again."""
         terms = GaussianTerms(*(None if part is None else to_host(part) for part in self.terms))
-        same = np.array_equal(to_host(self._factor()), terms.chol)
-        return replace(self, terms=terms._replace(chol=np.zeros((0, 0))) if same else terms)
+        here = replace(self, X=on_host(self.X), terms=terms)
+        same = np.array_equal(here._factor(), terms.chol)
+        return replace(here, terms=terms._replace(chol=np.zeros((0, 0))) if same else terms)
 
     def restored(self) -> GaussianPosterior:
         """The posterior that ``compact`` was called on."""
@@ -89,8 +91,8 @@ class GaussianPosterior(LatentPosterior):
         xp, coupled = namespace(self.terms.alpha), self.terms.coupling is not None
         mean, cov = np.empty((n, C)), np.empty((n, C, C) if coupled else (n, C))
         for rows in row_blocks(n, self.X.shape[0], self._n_factors * (2 if coupled else 1)):
-            cross = self._cross_cov(X[rows])
-            prior = like(self.kernel.diag(X[rows]), cross)
+            cross = self._cross_cov(select(X, rows))
+            prior = like(self.kernel.diag(select(X, rows)), cross)
             mean[rows] = to_host(linalg.product(cross, self.terms.alpha))
             own, between = [], []
             for c in range(self._n_factors):
@@ -192,8 +194,8 @@ class InducingPosterior(LatentPosterior):
         xp, n = namespace(self.mean), X.shape[0]
         mean, cov = np.empty((2, n, self.n_latent))
         for rows in row_blocks(n, self.X.shape[0], 2):
-            V = self._whitened(X[rows])
-            prior = like(self.kernel.diag(X[rows]), V)
+            V = self._whitened(select(X, rows))
+            prior = like(self.kernel.diag(select(X, rows)), V)
             mean[rows] = to_host(V.T @ self.mean)
             unknown = prior - linalg.squared_norms(V)
             own = [xp.maximum(unknown + linalg.squared_norms(R @ V), 1e-12 * prior) for R in self._spreads()]
@@ -248,9 +250,9 @@ class DrawsPosterior:
         n = X.shape[0]
         mean, cov = np.empty((2, n, self.n_latent))
         for rows in self._row_blocks(n):
-            means = self._means(X[rows])
+            means = self._means(select(X, rows))
             mean[rows] = means.mean(axis=0)
-            cov[rows] = self._part(0).latent(X[rows]).cov + means.var(axis=0)
+            cov[rows] = self._part(0).latent(select(X, rows)).cov + means.var(axis=0)
         return Latent(mean, cov)
 
     def _row_blocks(self, n: int) -> Iterator[slice]:
@@ -272,8 +274,8 @@ class DrawsPosterior:
         n = X.shape[0]
         found = np.empty((n, likelihood.n_outcomes(self.n_latent)))
         for rows in self._row_blocks(n):
-            variance = self._part(0).latent(X[rows]).cov
-            means = self._means(X[rows])
+            variance = self._part(0).latent(select(X, rows)).cov
+            means = self._means(select(X, rows))
             flat = means.reshape(-1, means.shape[2]), np.tile(variance, (len(means), 1))
             log_proba = calibration.log_proba(likelihood, *flat).reshape(len(means), variance.shape[0], -1)
             found[rows] = logsumexp(log_proba, axis=0) - np.log(len(means))

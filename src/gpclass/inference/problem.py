@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels import Kernel
+from ..kernels.rows import select
 from ..likelihoods import Likelihood
 from ..numerics.parameters import ThetaEntry
 from .inducing.features import ArrayRows, Features
@@ -75,7 +76,7 @@ class Problem:
 
     def subset(self, rows: np.ndarray) -> Problem:
         """The same problem on some of the rows."""
-        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=self.likelihood.subset(rows))
+        return replace(self, X=select(self.X, rows), y=self.y[rows], likelihood=self.likelihood.subset(rows))
 
     def spread_rows(self, max_rows: int) -> np.ndarray:
         """At most so many rows, evenly spaced within each class."""

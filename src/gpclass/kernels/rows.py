@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..numerics.arrays import Array, namespace, take
+from ..numerics.arrays import Array, namespace, take, to_host
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,11 @@ class Rows:
     def map(self, function: Callable[[Array], Array]) -> Rows:
         """The rows with a function applied to every array, such as one that moves it to another device."""
         return Rows(function(self.features), {name: gram.map(function) for name, gram in self.grams.items()})
+
+
+def on_host(X: Any) -> Any:
+    """The same rows with NumPy arrays."""
+    return X.map(to_host) if isinstance(X, Rows) else to_host(X)
 
 
 def features(X: Any) -> Array:

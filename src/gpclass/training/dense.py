@@ -9,14 +9,17 @@ from ..hyper import HyperResult, Objective
 from ..inference.posteriors import Member, MixturePosterior
 from ..inference.problem import Problem
 from ..kernels import PerClass
+from ..kernels.rows import features, select
 from ..numerics import linalg
+from ..numerics.devices import Place
 from .learning import LearnedTheta, convergence_messages, fit_samples, learn
 from .loo import calibrated
-from .memory import check_memory
+from .memory import check_memory, refusing_too_much
 from .monitor import SILENT, Monitor
 from .trained import LabelWeights, Settings, Trained, WeightedFit, summary
 
 
+@refusing_too_much
 def train(
     problem: Problem,
     settings: Settings,
@@ -83,18 +86,19 @@ def fit_learned(
 def _start(final: Objective, hyper: HyperResult) -> Any:
     """What the final fit starts from: the engine's state where theta was learned from all rows; for an engine whose
     states are latent means (VB) those of all rows given the means at some."""
-    if hyper.rows is None or not isinstance(hyper.state, np.ndarray):
+    if hyper.rows is None or getattr(hyper.state, "shape", None) != (len(hyper.rows), final.problem.n_latent):
         return hyper.state
     X, kernel = final.problem.X, final.at(hyper.theta)[0]
-    some = X[hyper.rows]
+    some = select(X, hyper.rows)
     return kernel(X, some) @ linalg.solve(linalg.cholesky(kernel(some)), hyper.state)
 
 
 def _check_memory(problem: Problem, settings: Settings) -> None:
     n_rows, n_latent, n_models = problem.n_rows, problem.n_latent, settings.search.n_averaged
+    place = Place.of(features(problem.X))
     per_class = isinstance(problem.kernel, PerClass)
     # Measured at the peak of learning: factors, inverses and gradients for every latent function, and a dozen more.
-    check_memory(n_rows, 7 * n_latent + 13 if per_class else 3 * n_latent + 12, settings.instead)
+    check_memory(n_rows, 7 * n_latent + 13 if per_class else 3 * n_latent + 12, settings.instead, place)
     if n_models > 1:
         shared = settings.engine.shares_factor and not per_class
-        check_memory(n_rows, n_models * (1 if shared else n_latent + 1), settings.instead)
+        check_memory(n_rows, n_models * (1 if shared else n_latent + 1), settings.instead, place)

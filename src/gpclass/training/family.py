@@ -28,6 +28,7 @@ from ..numerics.arrays import to_host
 from .default_kernel import coarse_optimum
 from .dense import fit_learned, learn_theta
 from .learning import LearnedTheta
+from .memory import refusing_too_much
 from .monitor import Monitor
 from .stacking import stacking_weights
 from .trained import LabelWeights, Settings, Trained
@@ -42,6 +43,7 @@ _LONG = 8.0
 _CONSTANT, _FEW_ROWS = Constant(4.0, fixed="variance"), 100
 
 
+@refusing_too_much
 def train_family(
     problem: Problem, settings: Settings, rng: np.random.Generator, monitor: Monitor, labels: LabelWeights
 ) -> Trained:

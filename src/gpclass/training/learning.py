@@ -12,6 +12,8 @@ from ..hyper.search import Effort
 from ..inference.base import Engine, Info
 from ..inference.problem import Problem
 from ..kernels import PerClass
+from ..kernels.rows import on_host, select
+from ..numerics.arrays import to_host
 from .default_kernel import coarse_optimum, learn_default, with_relevances
 from .monitor import Monitor
 from .trained import Settings, WeightedFit
@@ -61,7 +63,7 @@ def _learn_from(
         if settings.default_kernel and search.needs_relevances:
             problem = replace(problem, kernel=with_relevances(problem.kernel, problem.X.shape[1]))
         objective = replace(
-            objective, problem=replace(problem, kernel=problem.kernel.with_data_driven_start(problem.X))
+            objective, problem=replace(problem, kernel=problem.kernel.with_data_driven_start(on_host(problem.X)))
         )
         messages = _if_no_rows_are_similar(objective.problem)
     effort = Effort(settings.n_restarts_optimizer, settings.n_jobs)
@@ -87,7 +89,7 @@ def _if_no_rows_are_similar(problem: Problem) -> tuple[Warning, ...]:
     kernel = problem.kernel
     if kernel.pairwise or isinstance(kernel, PerClass) or problem.n_rows < 2:
         return ()
-    K = kernel(problem.X[: min(problem.n_rows, 500)])
+    K = to_host(kernel(select(problem.X, slice(0, min(problem.n_rows, 500)))))
     scale = np.sqrt(np.diag(K))
     if np.any(scale <= 0):
         return ()

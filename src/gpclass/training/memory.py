@@ -1,50 +1,67 @@
 """Refusals of fits that cannot fit into memory, before any work is done."""
 
-import os
-from pathlib import Path
+from collections.abc import Callable
+from functools import wraps
+from traceback import clear_frames
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 from ..inference.active.ivm import IVM
+from ..inference.problem import Problem
+from ..kernels.rows import features
+from ..numerics.devices import HOST, Place
+from .trained import Settings
 
 
-def available_memory() -> int | None:
-    """Bytes available without swapping, or None where the system does not say."""
-    limits = []
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                limits.append(int(line.split()[1]) * 1024)
-        group = Path("/sys/fs/cgroup/memory.max")
-        if group.exists() and (text := group.read_text().strip()).isdigit():
-            limits.append(int(text))
-    except OSError:
-        pass
-    if not limits:
-        try:
-            limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-        except (ValueError, OSError, AttributeError):
-            return None
-    return min(limits)
-
-
-def check_memory(n_rows: int, n_matrices: int, instead: tuple[str, ...]) -> None:
-    """Refuse n x n matrices that do not fit; ``instead`` names estimators without them."""
+def check_memory(n_rows: int, n_matrices: int, instead: tuple[str, ...], place: Place = HOST) -> None:
+    """Refuse n x n matrices that do not fit in a place; ``instead`` names estimators without them."""
     needed = 8 * n_rows**2 * n_matrices
-    available = available_memory()
+    available = place.free_memory()
     if available is not None and needed > available:
-        need = "need" if len(instead) > 1 else "needs"
         raise MemoryError(
             f"an exact fit on {n_rows} rows needs about {needed / 2**30:.1f} GiB for {n_matrices} matrices of "
-            f"{n_rows} x {n_rows}, and this machine has {available / 2**30:.1f} GiB free; use {' or '.join(instead)}, "
-            f"which {need} no such matrices, or fit on fewer rows"
+            f"{n_rows} x {n_rows}, and {place} has {available / 2**30:.1f} GiB free; {_other_ways(instead)}"
         )
+
+
+def _other_ways(instead: tuple[str, ...]) -> str:
+    need = "need" if len(instead) > 1 else "needs"
+    return f"use {' or '.join(instead)}, which {need} no such matrices, or fit on fewer rows"
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def refusing_too_much(
+    train: Callable[Concatenate[Problem, Settings, P], R],
+) -> Callable[Concatenate[Problem, Settings, P], R]:
+    """The same training, in which memory that a device does not have is a MemoryError that says what would work, and
+    what was taken there is given back."""
+
+    @wraps(train)
+    def careful(problem: Problem, settings: Settings, *args: P.args, **named: P.kwargs) -> R:
+        place = Place.of(features(problem.X))
+        try:
+            return train(problem, settings, *args, **named)
+        except Exception as error:
+            # Each library has a class of its own, and all have this name.
+            if place.on_host or type(error).__name__ != "OutOfMemoryError":
+                raise
+            clear_frames(error.__traceback__)  # they hold matrices
+            told = str(error)
+        place.give_back()
+        other = _other_ways(settings.instead)
+        raise MemoryError(f"{place} has too little memory for {problem.n_rows} rows ({told}); {other}")
+
+    return careful
 
 
 def check_active_memory(rows: list[int], ivm: IVM, n_groups: int) -> None:
     """Refuse n x S arrays that do not fit, one for each of some numbers of rows."""
     needed = sum(n * ivm.size(n) for n in rows) * n_groups * np.dtype(ivm.dtype).itemsize
-    available = available_memory()
+    available = HOST.free_memory()
     if available is not None and needed > available:
         raise MemoryError(
             f"{ivm.size(sum(rows))} active rows of {sum(rows)} need {needed / 2**30:.1f} GiB for {n_groups} matrices "
