@@ -21,6 +21,9 @@ from gpclass.likelihoods import (
     check_log_concave,
 )
 from gpclass.likelihoods.base import CAPABILITIES
+from gpclass.numerics.arrays import to_host
+from gpclass.numerics.devices import Place
+from tests.inference.namespaces import NAMESPACES, moved
 
 N = 7
 WEIGHTS = np.array([0.5, 2.0, 1.0, 3.0, 0.1, 1.5, 4.0])
@@ -111,6 +114,23 @@ def test_probabilities_are_probabilities(case):
             present = [np.exp(likelihood.log_prob(np.full(N, j), mean)) / share for j, share in ((0, 0.6), (1, 0.3))]
             expected = present[k] / sum(present)
         np.testing.assert_allclose(sure[:, k], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_methods_that_run_on_devices_give_the_same_numbers_there(case, name):
+    likelihood, y, f, var = case
+    assert likelihood.on_devices <= {"derivatives", "curvature", "tilted", "site"}
+    for method in sorted(likelihood.on_devices):
+        given = (f, var) if method == "tilted" else (f,)
+        expected = likelihood.evaluate(method, y, *given)
+        there = [moved(part, name) for part in given]
+        found = likelihood.evaluate(method, y, *there)
+        if method == "curvature":
+            assert Place.of(found[0]) == Place.of(there[0])
+            expected, found = (expected[0], expected[1](f)), (found[0], found[1](there[0]))
+        for one, other in zip(found, expected, strict=True):
+            assert Place.of(one) == Place.of(there[0])
+            np.testing.assert_allclose(to_host(one), other, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["noisy_probit", "noisy_multinomial_probit"])

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from ..numerics.arrays import Array, on_host
 from ..numerics.compiled import as_places
 from ..numerics.differences import derivative
 from ..numerics.parameters import Parameterised
@@ -84,6 +85,17 @@ class Likelihood(Parameterised):
     def supports(self) -> Set[str]:
         """Names of the optional methods that this likelihood has, a class attribute or a property."""
         return frozenset()
+
+    @property
+    def on_devices(self) -> Set[str]:
+        """Names of the methods that take arrays of any namespace and answer in it, a class attribute or a property;
+        the others are called with NumPy arrays."""
+        return frozenset()
+
+    def evaluate(self, name: str, y: np.ndarray, *arrays: Array) -> Any:
+        """The method of that name, wherever the arrays are."""
+        method = getattr(self, name)
+        return method(y, *arrays) if name in self.on_devices else on_host(method, y, *arrays)
 
     @property
     def log_concave(self) -> bool:

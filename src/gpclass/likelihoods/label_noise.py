@@ -78,6 +78,8 @@ class NoisyLabels(Likelihood):
 
     def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_p, first, second = self._derivatives(y, f)
+        if self.log_concave:
+            return log_p, first, second
         mixed, share = self._mix(log_p, f.shape[1])
         share = share[:, None, None]
         return mixed, share[:, 0] * first, share * (second + (1.0 - share) * first[:, :, None] * first[:, None, :])
@@ -109,6 +111,8 @@ class NoisyLabels(Likelihood):
 
     def tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_z, first, second = self._tilted(y, mean, var)
+        if self.log_concave:
+            return log_z, first, second
         mixed, share = self._mix(log_z, mean.shape[1])
         share = share[:, None]
         return mixed, share * first, share * (second + (1.0 - share) * first**2)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..numerics import cone_quadrature
 from ..numerics import nested_ep as orthant
 from ..numerics import probit_moments as cone
+from ..numerics.arrays import Array, is_numpy
 from ..numerics.product_form import product_form
 from .label_noise import NoisyLabels
 
@@ -24,8 +26,12 @@ class MultinomialProbit(NoisyLabels):
     def _log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return cone.log_z(y, f)
 
-    def _derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return cone.derivatives(y, f)
+    @property
+    def on_devices(self) -> frozenset[str]:
+        return frozenset({"derivatives"} if self.log_concave else ())
+
+    def _derivatives(self, y: np.ndarray, f: Array) -> tuple[Array, Array, Array]:
+        return cone.derivatives(y, f) if is_numpy(f) else cone_quadrature.derivatives(y, f)
 
     def _curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         d, pull = product_form(-cone.tilted(y, f)[2])

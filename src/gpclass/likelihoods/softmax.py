@@ -6,10 +6,11 @@ from math import exp, log
 
 import numpy as np
 from scipy.linalg import helmert
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 
 from ..numerics import nested_ep as orthant
 from ..numerics import product_form as curvature
+from ..numerics.arrays import Array, like, namespace
 from ..numerics.compiled import jit, over_rows
 from ..numerics.special import gaussian_rule
 from .base import Likelihood
@@ -33,17 +34,22 @@ class Softmax(Likelihood):
     def n_latent(self, n_classes: int) -> int:
         return n_classes
 
+    on_devices = frozenset({"derivatives", "curvature"})
+
     def log_prob(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return log_softmax(f, axis=1)[np.arange(len(f)), np.asarray(y, dtype=int)]
 
-    def derivatives(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        pi = softmax(f, axis=1)
-        gradient = np.eye(f.shape[1])[np.asarray(y, dtype=int)] - pi
-        return self.log_prob(y, f), gradient, -curvature.precision(pi)
+    def derivatives(self, y: np.ndarray, f: Array) -> tuple[Array, Array, Array]:
+        xp = namespace(f)
+        own = like(np.eye(f.shape[1])[np.asarray(y, dtype=int)], f)
+        shifted, pi = _shifted_and_shares(f)
+        log_prob = xp.sum(own * shifted, axis=1) - xp.log(xp.sum(xp.exp(shifted), axis=1))
+        return log_prob, own - pi, -curvature.precision(pi)
 
-    def curvature(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-        pi = np.maximum(softmax(f, axis=1), 1e-300)
-        return pi, lambda c: c - pi * c.sum(axis=1, keepdims=True)
+    def curvature(self, y: np.ndarray, f: Array) -> tuple[Array, Callable[[Array], Array]]:
+        xp, pi = namespace(f), _shifted_and_shares(f)[1]
+        pi = xp.where(pi > 1e-300, pi, 1e-300)
+        return pi, lambda c: c - pi * xp.sum(c, axis=1, keepdims=True)
 
     def site(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         found = orthant.site(y, mean, cov, gumbel=True)
@@ -63,6 +69,14 @@ class Softmax(Likelihood):
         out[wide] = orthant.log_proba(mean[wide], cov[wide], gumbel=True)
         out[~wide] = _average(mean[~wide], cov[~wide])
         return out
+
+
+def _shifted_and_shares(f: Array) -> tuple[Array, Array]:
+    """f (n, K) less its largest entry in each row, and the softmax."""
+    xp = namespace(f)
+    shifted = f - xp.max(f, axis=1, keepdims=True)
+    raised = xp.exp(shifted)
+    return shifted, raised / xp.sum(raised, axis=1, keepdims=True)
 
 
 def _average(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:

@@ -1,10 +1,14 @@
 """Normal-distribution functions that stay finite far in the tails, and quadrature rules for Gaussians."""
 
 from functools import cache
+from importlib import import_module
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 from scipy.stats import qmc
+from sklearn.externals import array_api_compat as compat
+
+from .arrays import Array, on_host
 
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -26,6 +30,15 @@ def hazard(x: np.ndarray) -> np.ndarray:
     # erfcx carries the factor exp(x^2/2) that phi/Phi would lose.
     by_tail = np.sqrt(2.0 / np.pi) / erfcx(-left / np.sqrt(2.0))
     return np.where(x <= 0, by_tail, np.exp(log_phi(right)) / ndtr(right))
+
+
+def log_ndtr_and_hazard(x: Array) -> tuple[Array, Array]:
+    """log Phi(x) and phi(x) / Phi(x) for an array of any namespace, which computes them itself where it can."""
+    if compat.is_torch_array(x) or compat.is_cupy_array(x):
+        special = import_module("torch.special" if compat.is_torch_array(x) else "cupyx.scipy.special")
+        # exp(x^2 / 2) is infinite far right, where phi is 0.
+        return special.log_ndtr(x), np.sqrt(2.0 / np.pi) / special.erfcx(x * -np.sqrt(0.5))
+    return on_host(lambda values: (log_Phi(values), hazard(values)), x)
 
 
 def log_Phi_difference(low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...numerics.arrays import Array, like, namespace, on_host, to_host
+from ...numerics.arrays import Array, like, namespace, to_host
 from ..base import GaussianTerms, Latent
 from .cavities import FLOOR, cavities
 from .left_out import SIZE_OF_SWEEPS, by_sweeps, solve_again
@@ -85,7 +85,7 @@ class CoupledScheme:
         """The log evidence, the sites (2, n, C) that match the moments of every row, and the rows (n, 1) that keep
         theirs."""
         xp = self._xp
-        log_z, d, location = on_host(self.likelihood.site, self.y, state.cavity_mean, state.cavity_cov)
+        log_z, d, location = self.likelihood.evaluate("site", self.y, state.cavity_mean, state.cavity_cov)
         matched = xp.stack([d, location])
         keep = state.broken | ~xp.all(xp.isfinite(matched), axis=(0, 2))
         # log Z_EP: every label's Z over its site's integral under the cavity, times the integral of prior and sites.

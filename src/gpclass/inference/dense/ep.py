@@ -25,7 +25,7 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...numerics.arrays import Array, is_numpy, like, namespace, on_host, to_host
+from ...numerics.arrays import Array, is_numpy, like, namespace, to_host
 from ...training.monitor import Monitor
 from ..base import Engine, Fit, GaussianTerms, Info, Latent, check_prior_variance, class_matrix
 from ..prior import DensePrior
@@ -259,7 +259,7 @@ class IndependentScheme:
         """The log evidence, the sites (2, n, C) that match the moments of every row, and those (n, C) that stay as they
         are."""
         xp, mean, variance = self._xp, state.cavity_mean, state.cavity_cov
-        log_z, first, second = on_host(self.likelihood.tilted, self.y, mean, variance)
+        log_z, first, second = self.likelihood.evaluate("tilted", self.y, mean, variance)
         matched = matching_sites(mean, variance, first, second, self.floor)
         # A broken cavity keeps the site it has.
         keep = state.broken | ~xp.all(xp.isfinite(matched), axis=0)

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...numerics.arrays import Array, like, namespace, on_host, to_host
+from ...numerics.arrays import Array, like, namespace, to_host
 from ...numerics.product_form import product_form
 from ...training.monitor import Monitor
 from ..base import Latent, check_prior_variance
@@ -132,7 +132,7 @@ class LatentObjective:
             # No mode is so far away; -inf makes the line search step back.
             zeros = like(np.zeros((*m.shape, m.shape[1])), m)
             return Point(m, alpha, -np.inf, zeros[:, :, 0], zeros)
-        log_prob, p, hessian = on_host(self.likelihood.derivatives, self.y, m)
+        log_prob, p, hessian = self.likelihood.evaluate("derivatives", self.y, m)
         return Point(m, alpha, float(self._xp.sum(log_prob)) - 0.5 * linalg.dot(m, alpha), p, -hessian)
 
     def largest(self, x: Array) -> float:
@@ -147,7 +147,7 @@ class LatentObjective:
         """
         if getattr(init, "shape", None) == self.shape:  # not the state of another problem or engine
             m = like(init, self.K)
-            _, p, hessian = on_host(self.likelihood.derivatives, self.y, m)
+            _, p, hessian = self.likelihood.evaluate("derivatives", self.y, m)
             self._choose_preconditioner(Point(m, p, -np.inf, p, -hessian), warm=True)
             point = self.at(self._smoother.alpha(p + self._smoother.v[:, None] * m))
             if float(np.sum(self.likelihood.log_prob(self.y, np.zeros(self.shape)))) < point.J:
@@ -276,7 +276,7 @@ class LatentObjective:
     def laplace(self, mode: Point, gradient: bool) -> LaplaceEvidence:
         """Laplace evidence E = J(m) - 1/2 log |I + W K|, with the terms of its gradient through the mode (WB98 appendix
         B), and the posterior."""
-        d, pull = on_host(self.likelihood.curvature, self.y, mode.m)
+        d, pull = self.likelihood.evaluate("curvature", self.y, mode.m)
         posterior = ProductFormPosterior(self.K, d)
         value = mode.J - 0.5 * posterior.log_det
         if not gradient:
