@@ -8,7 +8,7 @@ import pytest
 from sklearn import config_context
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from gpclass import GPClassifier, GPRegressor, load, save
+from gpclass import GPClassifier, GPRegressor, SparseGPClassifier, load, save
 from gpclass.kernels import RBF, Matern
 from gpclass.numerics.arrays import is_numpy, to_host
 from gpclass.numerics.devices import HOST, Place
@@ -98,6 +98,25 @@ def test_regression(name):
 
 
 @pytest.mark.parametrize("name", NAMESPACES)
+@pytest.mark.parametrize("approximation", ["dtc", "fitc"])
+def test_inducing_points(name, approximation, tmp_path):
+    settings = {"n_inducing": 15, "approximation": approximation, "standardize": True, "random_state": 0}
+    here = SparseGPClassifier(KERNEL, **settings).fit(X, Y)
+    there = moved(X, name)
+    model = SparseGPClassifier(KERNEL, **settings).fit(there, moved(Y, name))
+    assert Place.of(model.posterior_.mean) == Place.of(there)
+    agree(model.predict_proba(there), here.predict_proba(X), there)
+    agree(model.predict(there), here.predict(X), there)
+    assert model.score(there, moved(Y, name)) == here.score(X, Y)
+    np.testing.assert_allclose(model.loo_proba_, here.loo_proba_, atol=1e-8)
+    np.testing.assert_allclose(model.inducing_rows_, here.inducing_rows_, atol=1e-12)
+    narrow = SparseGPClassifier(KERNEL, dtype="float32", **settings).fit(there, Y)
+    agree(narrow.predict_proba(there), here.predict_proba(X), there, 1e-2)
+    save(model, tmp_path / "model.gpclass")
+    np.testing.assert_allclose(load(tmp_path / "model.gpclass").predict_proba(X), here.predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
 def test_cpu_computes_on_the_host_and_answers_where_the_rows_are(name):
     there = moved(X, name)
     model = GPClassifier(KERNEL, hyper="fixed", device="cpu").fit(there, Y)
@@ -176,6 +195,10 @@ class TestBadInput:
         with pytest.raises(TypeError, match=r"Plain\(.*\) cannot be computed on array_api_strict device1"):
             GPClassifier(Plain(1.0)).fit(there, Y)
         assert GPClassifier(Plain(1.0), device="cpu", hyper="fixed").fit(there, Y).score(there, Y) > 0.9
+
+    def test_an_engine_that_needs_numpy(self):
+        with pytest.raises(TypeError, match="SparseVB runs on the host: take inference='ep' or device='cpu'"):
+            SparseGPClassifier(KERNEL, inference="vb", n_inducing=9).fit(moved(X, "array_api_strict"), Y)
 
     def test_a_device_that_is_not_there(self):
         with pytest.raises(ValueError, match="device must be None"):

@@ -143,7 +143,6 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, Kernel) and self.kernel.pairwise
         tags.input_tags.allow_nan = takes_missing(self)
-        tags.array_api_support = hasattr(self, "device")
         return tags
 
     def set_params(self, **params: Any) -> Any:
@@ -235,7 +234,7 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         if weights is not None and (np.any(weights != 1.0) or (left_out is not None and np.any(left_out != 1.0))):
             likelihood = Weighted(base=likelihood, weights=weights, left_out=left_out)
         X = inputs.sent(X)
-        _check_runs(kernel, X, inputs.place)
+        check_runs(kernel, X, inputs.place)
         return Problem(kernel, likelihood, X, y, n_latent)
 
     def _store(self, inputs: Inputs, trained: Trained | TrainedNeighbors, **more: Any) -> None:
@@ -387,7 +386,7 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         return inference_data(samples, self._objective.problem, latent, getattr(self, "classes_", None))
 
 
-def _check_runs(kernel: Kernel, X: Any, place: Place) -> None:
+def check_runs(kernel: Kernel, X: Any, place: Place) -> None:
     """Refuse a kernel that cannot be computed on a device."""
     if place.on_host or kernel.pairwise or isinstance(X, Rows):
         return

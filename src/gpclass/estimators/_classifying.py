@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 
 from ..inference import EP, VB, Laplace
 from ..inference.base import Engine
 from ..inference.calibration import Calibration
 from ..kernels import Kernel
 from ..likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit, Softmax, check_log_concave
+from ..numerics.devices import beside, host_labels, host_rows
 from ..training.trained import Trained
 from ._base import SHAPES, Base
 
@@ -87,16 +89,21 @@ class GPClassifierMixin(ClassifierMixin, Base):
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``."""
-        return self._log_proba(self._rows(X))
+        return beside(self._log_proba(self._rows(X)), X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``."""
-        return self._proba(self._rows(X))
+        return beside(self._proba(self._rows(X)), X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row."""
-        most_probable = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[most_probable]
+        most_probable = self._proba(self._rows(X)).argmax(axis=1)
+        return beside(self.classes_[most_probable], X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose most probable label is right."""
+        y, sample_weight = host_labels(y, X), host_labels(sample_weight, X, "sample_weight")
+        return accuracy_score(y, self.predict(host_rows(X)), sample_weight=sample_weight)
 
     def _log_proba(self, rows: Any) -> np.ndarray:
         return self.posterior_.predict_log(self.likelihood_, rows, self.calibration_)

@@ -167,8 +167,8 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         ``grams`` as it is and ``rows`` split: ``set_fit_request(grams=True, rows=True)``, and the same for score.
         """
         with self._monitor() as monitor:
-            place, y, sample_weight = place_of(self.device, X), host_labels(y, X), host_labels(sample_weight, X)
-            X = host_rows(X)
+            place, y = place_of(self.device, X), host_labels(y, X)
+            sample_weight, X = host_labels(sample_weight, X, "sample_weight"), host_rows(X)
             calibrates, rng = self._calibrates, generator(self.random_state)
             auto = isinstance(self.hyper, str) and self.hyper == "auto"
             search = choose_search("evidence" if auto else self.hyper)
@@ -249,7 +249,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, grams: Any = None, rows: Any = None) -> float:
         """The share of rows whose most probable label is right; ``grams`` and ``rows`` as for ``predict``."""
-        y, sample_weight = host_labels(y, X), host_labels(sample_weight, X)
+        y, sample_weight = host_labels(y, X), host_labels(sample_weight, X, "sample_weight")
         return accuracy_score(y, self.predict(host_rows(X), grams, rows), sample_weight=sample_weight)
 
     def _row_weights(self, X: Any, proba: np.ndarray, classes: np.ndarray, sample_weight: Any) -> LabelWeights:

@@ -13,15 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..inference import IVM, InducingPrior, SparseEP, SparseVB
 from ..inference.active.ivm import default_size
-from ..inference.inducing.features import BlockedRows, Features
+from ..inference.inducing.features import Features
 from ..inference.settings import check_setting
 from ..kernels import Kernel, PerClass
 from ..likelihoods import Likelihood
+from ..numerics.arrays import to_host
+from ..numerics.devices import host_labels, host_rows, place_of
 from ..training.inducing import InducingPoints, train_inducing
 from ..training.row_order import RowOrder
 from ..training.trained import LabelWeights
 from ._active import search_for_many_rows
-from ._base import GPEstimator, choose_engine, generator
+from ._base import GPEstimator, check_runs, choose_engine, generator
 from ._classifying import GPClassifierMixin, best_engine
 from ._inputs import Inputs
 from ._labels import Labels, check_labels, label_column
@@ -64,7 +66,7 @@ class SparseGPClassifier(GPClassifierMixin, GPEstimator):
         each row's label without it.
     dtype : "float64" or "float32", default="float64"
         Of covariances with the inducing rows: "float32" is twice as fast.
-    n_restarts_optimizer, standardize, random_state, n_jobs, verbose
+    n_restarts_optimizer, standardize, random_state, n_jobs, device, verbose
         As for ``GPClassifier``.
 
     Attributes
@@ -103,6 +105,7 @@ n_features_in_
         standardize: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -118,6 +121,7 @@ n_features_in_
         self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     @with_callbacks
@@ -131,6 +135,9 @@ n_features_in_
             calibrates, rng = self._calibrates, generator(self.random_state)
             check_setting("dtype", self.dtype)
             engine = choose_engine(self.inference, ENGINES, "SparseGPClassifier", InducingPrior)
+            place, y, X = place_of(self.device, X), host_labels(y, X), host_rows(X)
+            if not (place.on_host or isinstance(engine, SparseEP)):
+                raise TypeError(f"{type(engine).__name__} runs on the host: take inference='ep' or device='cpu'")
             self._check_kernel()
             inputs, source, order = self._source(X, y)
             labels = Labels.of(source.y)
@@ -151,19 +158,22 @@ n_features_in_
             sample, few = sample[among.rows], few[among.rows]
             inputs = inputs.standardized(sample, self.kernel, self.standardize, scaler=source.scaler)
             points = self._inducing_points(inputs, source.n_rows, likelihood, n_latent)
+            problem = self._problem(inputs, sample, codes[few], likelihood, n_latent)
+            check_runs(problem.kernel, place.send(problem.X[:2]), place)
             trained = train_inducing(
-                self._problem(inputs, sample, codes[few], likelihood, n_latent),
+                problem,
                 ScaledRows(source, inputs.scaled),
                 codes,
                 self._settings(engine, search, calibrates),
                 points,
-                self._features,
+                lambda kernel, Z, rows: Features(kernel, place.send(Z), rows, self.approximation, self.dtype),
                 rng,
                 monitor,
                 LabelWeights.of(codes, len(labels)),
             )
             trained = replace(trained, hyper=trained.hyper.renumbered(few)).renumbered(order.rows)
-        self._store(inputs, trained, **self._class_attributes(labels.classes, trained))
+        attributes = self._class_attributes(labels.classes, trained)
+        self._store(replace(inputs, place=place), trained, **attributes)
         return self
 
     def _check_kernel(self) -> None:
@@ -186,9 +196,6 @@ n_features_in_
             order = RowOrder.of(raw, y)
             return inputs, from_array(raw[order.rows], y[order.rows]), order
         return Inputs.of_blocks(source.n_features), source, RowOrder.unsorted(source.n_rows)
-
-    def _features(self, kernel: Kernel, Z: np.ndarray, rows: BlockedRows) -> Features:
-        return Features(kernel, Z, rows, self.approximation, self.dtype)
 
     def _inducing_points(self, inputs: Inputs, n_rows: int, likelihood: Likelihood, n_latent: int) -> InducingPoints:
         """How inducing points are chosen, and the informative vector machine that selects them."""
@@ -242,4 +249,4 @@ n_features_in_
     def inducing_rows_(self) -> np.ndarray:
         """The inducing points, (S, n_features), in the units of X."""
         check_is_fitted(self)
-        return self._inputs.unscaled(self.posterior_.X)
+        return self._inputs.unscaled(to_host(self.posterior_.X))

@@ -189,6 +189,14 @@ class InducingPosterior(LatentPosterior):
     def n_latent(self) -> int:
         return self.mean.shape[1]
 
+    def compact(self) -> InducingPosterior:
+        """A copy for a file: NumPy arrays."""
+        parts = (to_host(part) for part in (self.chol, self.mean, self.spread))
+        return InducingPosterior(self.kernel, on_host(self.X), *parts)
+
+    def restored(self) -> InducingPosterior:
+        return self
+
     def latent(self, X: Any) -> Latent:
         """Marginal means and variances at new rows, computed in blocks."""
         xp, n = namespace(self.mean), X.shape[0]

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from ..inference.neighbors.posterior import NeighborPosterior, StackedPosterior
-from ..inference.posteriors import GaussianPosterior, MixturePosterior, SeparatePosterior
+from ..inference.posteriors import GaussianPosterior, InducingPosterior, MixturePosterior, SeparatePosterior
 from ..training.trained import Trained
 
 
@@ -36,7 +36,7 @@ class _Copy:
         return self._made[id(value)][1]
 
     def _copy(self, value: Any) -> Any:
-        if isinstance(value, (GaussianPosterior, NeighborPosterior, StackedPosterior)):
+        if isinstance(value, (GaussianPosterior, InducingPosterior, NeighborPosterior, StackedPosterior)):
             return getattr(value, self.method)()
         if isinstance(value, MixturePosterior):
             return replace(value, members=self(value.members))

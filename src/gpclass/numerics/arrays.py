@@ -72,6 +72,14 @@ def _back(result: Any, reference: Array) -> Any:
     return (lambda *arrays: on_host(result, *arrays)) if callable(result) else like(result, reference)
 
 
+def cast(x: Array, dtype: Any) -> Array:
+    """x in the precision of a NumPy dtype, itself where it has that already."""
+    if is_numpy(x):
+        return np.asarray(x, dtype)
+    xp = namespace(x)
+    return xp.astype(x, getattr(xp, np.dtype(dtype).name), copy=False)
+
+
 def full(shape: tuple[int, ...], value: float, reference: Array) -> Array:
     """An array with one value throughout, beside ``reference``; of double precision in NumPy."""
     if is_numpy(reference):

@@ -6,6 +6,9 @@ prior called FITC: marginal variances are exact, and where the inducing rows are
 they are few, D is most of the variance, and labels observed with so much noise say little about w; the prior called
 DTC leaves D out of inference, and adds it where rows are predicted. White noise is part of D under both, not of u.
 
+V and matrices of S x S are arrays in the place of the inducing rows. Numbers for each row, or each row and class, are
+NumPy's.
+
 Work over the rows is sums over blocks of rows of S x S and S x C pieces. Nothing of size n x S need ever exist, though
 where it fits into ``CACHE_BYTES`` it is kept, because every pass needs it.
 """
@@ -17,6 +20,7 @@ import numpy as np
 
 from ...kernels import Kernel, PerClass
 from ...numerics import linalg
+from ...numerics.arrays import Array, cast, is_numpy, like, namespace, to_host
 from ..settings import check_setting
 
 #: Memory for the whitened covariances V of all rows with the inducing ones; beyond it each pass computes them again.
@@ -52,7 +56,7 @@ class Block(NamedTuple):
     """Some rows: which, V (S, b), the part of D (b,) that inference has as noise of f about v' w, and the rest (b,)."""
 
     rows: slice
-    V: np.ndarray
+    V: Array
     site_noise: np.ndarray
     dropped_variance: np.ndarray
 
@@ -64,7 +68,7 @@ class Features:
     """
 
     def __init__(
-        self, kernel: Kernel, Z: np.ndarray, rows: BlockedRows, approximation: str = "fitc", dtype: str = "float64"
+        self, kernel: Kernel, Z: Array, rows: BlockedRows, approximation: str = "fitc", dtype: str = "float64"
     ) -> None:
         check_setting("dtype", dtype)
         if approximation not in APPROXIMATIONS:
@@ -74,17 +78,18 @@ class Features:
         self.kernel, self.Z, self.rows, self.dtype = kernel, Z, rows, np.dtype(dtype)
         # K(Z, Z) as between different rows: white noise belongs to D.
         between = kernel(Z, Z)
-        if not np.any(between):
+        diagonal = to_host(namespace(between).linalg.diagonal(between))
+        if not bool(namespace(between).any(between != 0.0)):
             raise ValueError("inducing rows need a kernel that relates different rows, got one of white noise alone")
         self.chol = linalg.cholesky(between)
-        white = kernel.diag(Z) - np.diag(between)
-        if approximation == "dtc" and np.ptp(white) > 1e-9 * np.max(np.diag(between)):
+        white = to_host(kernel.diag(Z)) - diagonal
+        if approximation == "dtc" and np.ptp(white) > 1e-9 * np.max(diagonal):
             raise ValueError(
                 "approximation='dtc' needs white noise of the same variance everywhere; use approximation='fitc'"
             )
         self.approximation, self.white = approximation, max(float(white[0]), 0.0)
         self._inverse = linalg.inverse_factor(self.chol)
-        self._kept: list[Block] | None = [] if len(rows) * len(Z) * self.dtype.itemsize <= CACHE_BYTES else None
+        self._kept: list[Block] | None = [] if len(rows) * Z.shape[0] * self.dtype.itemsize <= CACHE_BYTES else None
         self._complete = False
 
     def __len__(self) -> int:
@@ -109,14 +114,17 @@ class Features:
         return np.concatenate([block.dropped_variance for block in self])
 
     def block(self, rows: slice, X: np.ndarray) -> Block:
+        X = like(X, self.Z)
         V = self._inverse @ self.kernel(self.Z, X)
-        D = np.maximum(self.kernel.diag(X) - np.einsum("sn,sn->n", V, V), 0.0)
+        D = np.maximum(to_host(self.kernel.diag(X) - linalg.squared_norms(V)), 0.0)
         site_noise = D if self.approximation == "fitc" else np.minimum(D, self.white)
-        return Block(rows, np.asarray(V, self.dtype), site_noise, D - site_noise)
+        return Block(rows, cast(V, self.dtype), site_noise, D - site_noise)
 
 
-def weighted_gram(V: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """V diag(weight) V', at half the cost of a product; weights may have either sign."""
+def weighted_gram(V: Array, weight: np.ndarray) -> Array:
+    """V diag(weight) V', on the CPU at half the cost of a product; weights may have either sign."""
+    if not is_numpy(V):
+        return cast((V * like(weight, V)) @ V.T, float)
     scaled, negative = V * np.sqrt(np.abs(weight)).astype(V.dtype), weight < 0.0
     if not np.any(negative):
         return np.asarray(linalg.gram(scaled.T), float)

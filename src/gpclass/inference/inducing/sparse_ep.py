@@ -16,6 +16,7 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
+from ...numerics.arrays import cast, is_numpy, like, namespace, to_host
 from ...training.monitor import Monitor
 from ..base import Engine, Fit, Info, Latent
 from ..dense.ep import FLOOR, Sites, matching_sites
@@ -93,14 +94,15 @@ class _Run:
 
     def __init__(self, features: Features, y: np.ndarray, likelihood: Likelihood, C: int, init: Any) -> None:
         self.features, self.y, self.likelihood = features, y, likelihood
-        n, S = len(features), len(features.Z)
+        n, S = len(features), features.Z.shape[0]
         self.cavity_mean, self.cavity_variance = np.zeros((n, C)), np.ones((n, C))
         self.n_skipped = 0
         self.tau, self.nu = np.zeros((n, C)), np.zeros((n, C))
-        self.R = np.broadcast_to(np.eye(S), (C, S, S)).copy()
-        self._narrow = self.R.astype(features.dtype, copy=False)  # R in the precision of V
-        self.w, self.log_det = np.zeros((S, C)), np.zeros(C)
-        self._B, self._location = self.R.copy(), np.zeros((S, C))  # B and V (e nu)
+        self.R = like(np.broadcast_to(np.eye(S), (C, S, S)).copy(), features.chol)
+        self._narrow = cast(self.R, features.dtype)  # R in the precision of V
+        self.w, self.log_det = like(np.zeros((S, C)), features.chol), np.zeros(C)
+        # B and V (e nu)
+        self._B, self._location = namespace(self.R).asarray(self.R, copy=True), 0.0 * self.w
         if isinstance(init, Sites) and init.precision.shape == (n, C):
             self.tau[:], self.nu[:] = init
             for block in features:
@@ -120,7 +122,7 @@ class _Run:
             if damping:
                 self._add(block, *(new - old for new, old in zip(self._weights(block), before, strict=True)))
                 waiting += len(block.site_noise)
-            if waiting >= len(self.w):  # to factorise B is as much work as so many rows
+            if waiting >= self.w.shape[0]:  # to factorise B is as much work as so many rows
                 self._settle()
                 waiting = 0
         if waiting:
@@ -132,7 +134,7 @@ class _Run:
         rows, V, D, _ = block
         tau, nu, D = self.tau[rows], self.nu[rows], D[:, None]
         e = 1.0 / (1.0 + D * tau)
-        mean = D * e * nu + e * (V.T @ self.w.astype(V.dtype))
+        mean = D * e * nu + e * to_host(V.T @ cast(self.w, self.features.dtype))
         variance = np.maximum(D * e + e**2 * self._spread(V), 1e-14)
         sites = Sites(tau, nu)
         cavity_mean, cavity_variance, broken = sites.cavities(mean, variance)
@@ -151,8 +153,10 @@ class _Run:
     def _spread(self, V: np.ndarray) -> np.ndarray:
         """v' B^-1 v for every row and class, (b, C)."""
         R = self.R if V.dtype == self.R.dtype else self._narrow
-        norms = linalg.for_each_class(lambda c: linalg.column_norms(R[c], V), len(R), len(V))
-        return np.stack(norms, axis=1).astype(float)
+        norms = linalg.for_each_class(
+            lambda c: linalg.column_norms(R[c, ...], V), R.shape[0], V.shape[0], on_host=is_numpy(V)
+        )
+        return np.stack([to_host(norm) for norm in norms], axis=1).astype(float)
 
     def _weights(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         """Lambda and e nu of a block's rows."""
@@ -165,22 +169,23 @@ class _Run:
         V = block.V
 
         def one(c: int) -> None:
-            self._B[c] += weighted_gram(V, weight[:, c])
+            self._B[c, ...] += weighted_gram(V, weight[:, c])
 
-        linalg.for_each_class(one, len(self._B), len(V))
-        self._location += V @ location.astype(V.dtype)
+        linalg.for_each_class(one, self._B.shape[0], V.shape[0], on_host=is_numpy(V))
+        self._location += V @ cast(like(location, V), self.features.dtype)
 
     def _settle(self) -> None:
         """B = L L', R = L^-1."""
 
         def one(c: int) -> None:
-            L = linalg.cholesky(self._B[c])
-            self.R[c] = linalg.inverse_factor(L)
-            self.w[:, c] = self.R[c].T @ (self.R[c] @ self._location[:, c])
-            self.log_det[c] = linalg.log_det(L)
+            L = linalg.cholesky(self._B[c, ...])
+            R = linalg.inverse_factor(L)
+            self.R[c, ...] = R
+            self.w[:, c] = R.T @ (R @ self._location[:, c])
+            self.log_det[c] = float(linalg.log_det(L))
 
-        linalg.for_each_class(one, len(self.R), len(self.w))
-        self._narrow = self.R.astype(self.features.dtype, copy=False)
+        linalg.for_each_class(one, self.R.shape[0], self.w.shape[0], on_host=is_numpy(self.R))
+        self._narrow = cast(self.R, self.features.dtype)
 
     def gradient(self) -> np.ndarray:
         """d log Z_EP / d theta of the kernel and of the likelihood; the sites drop out at the fixed point.
