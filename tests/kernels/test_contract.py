@@ -167,14 +167,17 @@ def test_pullback_of_the_diagonal_agrees_with_differences(kernel, data):
     np.testing.assert_allclose(kernel.diag_pullback(both, g), numeric, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("device", ["CPU_DEVICE", "device1"])
+@pytest.mark.parametrize("device", ["CPU_DEVICE", "device1", "torch"])
 def test_another_array_namespace_gives_the_same_numbers(kernel, data, device):
-    strict = partial(xp.asarray, device=xp.Device(device))
+    if device == "torch":
+        strict = pytest.importorskip("torch").asarray
+    else:
+        strict = partial(xp.asarray, device=xp.Device(device))
     _, X, Z = data
     for other in (None, Z):
         K, pullback = kernel.vjp(X, other)
         there, pullback_there = kernel.vjp(moved(X, strict), None if other is None else moved(other, strict))
-        assert str(there.device) == str(xp.Device(device))
+        assert device == "torch" or str(there.device) == str(xp.Device(device))
         np.testing.assert_allclose(to_host(there), K, rtol=1e-10, atol=1e-14)
         G = np.random.default_rng(2).normal(size=K.shape)
         gradient = pullback_there(strict(G))
@@ -185,6 +188,25 @@ def test_another_array_namespace_gives_the_same_numbers(kernel, data, device):
     g = np.random.default_rng(2).normal(size=diag.shape)
     gradient = kernel.diag_pullback(moved(X, strict), strict(g))
     np.testing.assert_allclose(gradient, kernel.diag_pullback(X, g), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_columns", [1, 3, 40])
+@pytest.mark.parametrize(
+    "kernel", [RBF(3.0), RBF(3.0, ard=True), Matern(2.0, nu=0.5), Matern(2.0, nu=2.5, ard=True), RationalQuadratic(2.0)]
+)
+def test_distances_by_products_keep_their_digits(kernel, n_columns):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    X = 100.0 + rng.normal(size=(60, n_columns))
+    X[10:20] = X[:10]  # equal rows
+    X[20:30] = X[:10] + 1e-7 * rng.normal(size=(10, n_columns))  # rows that are nearly equal
+    Z, kernel = np.vstack([X[:15], X[:5] + 1e-5]), kernel.bind(X)
+    for other in (None, Z):
+        K, pullback = kernel.vjp(X, other)
+        there, pullback_there = kernel.vjp(torch.tensor(X), None if other is None else torch.tensor(other))
+        np.testing.assert_allclose(there.numpy(), K, rtol=1e-10, atol=1e-14)
+        G = rng.normal(size=K.shape)
+        np.testing.assert_allclose(pullback_there(torch.tensor(G)), pullback(G), rtol=1e-8, atol=1e-10)
 
 
 def differences(function, kernel):

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.externals import array_api_compat as compat
 
-from ..numerics.arrays import Array, full, identity, is_numpy, namespace, sum_product
+from ..numerics.arrays import Array, full, identity, is_numpy, like, namespace, sum_product, to_host
 from ..numerics.compiled import jit, jit_sums, over_rows
-from ..numerics.linalg import one_thread
+from ..numerics.linalg import add_to_diagonal, one_thread
 from ..numerics.parameters import POSITIVE
 from .base import Kernel, Pullback
 from .columns import Columns
@@ -26,6 +27,8 @@ def expand_ard(kernel: Kernel, name: str, ard: bool, n_features: int) -> Kernel:
     return kernel
 
 
+#: Numbers of close rows that are gathered at a time on a device.
+_GATHERED = 2**24
 #: Distances to so few rows are faster by their differences than by a matrix product.
 _FEW = 4
 
@@ -89,6 +92,35 @@ def _mend_close_pairs(start, stop, squared, A, B, norms, same):
                 squared[i, j] = total
 
 
+def device_distances(A: Array, B: Array | None) -> Array:
+    """|a_i - b_j|^2 as ``squared_distances`` has it, for arrays that take values at index arrays (torch, CuPy)."""
+    xp, same = namespace(A), B is None
+    B = A if B is None else B
+    centre = xp.mean(B, axis=0)
+    A, B = A - centre, B - centre
+    norms_a, norms_b = xp.sum(A * A, axis=1), xp.sum(B * B, axis=1)
+    squared = A @ B.T
+    squared *= -2.0
+    squared += norms_a[:, None]
+    squared += norms_b
+    if same:
+        add_to_diagonal(squared, -xp.linalg.diagonal(squared))
+    rows, columns = xp.nonzero(squared < 1e-4 * norms_a[:, None])
+    size = max(1, _GATHERED // A.shape[1])
+    for start in range(0, rows.shape[0], size):
+        i, j = rows[start : start + size], columns[start : start + size]
+        squared[i, j] = xp.sum((A[i] - B[j]) ** 2, axis=1)
+    return squared
+
+
+def device_scale_gradient(W: Array, A: Array, B: Array | None) -> Array:
+    """sum_ij W_ij (a_id - b_jd)^2 for every column d by products; with B = A, W has a diagonal of zeros."""
+    xp = namespace(W)
+    centre = xp.mean(A if B is None else B, axis=0)
+    A, B = A - centre, (A if B is None else B) - centre
+    return xp.sum(W, axis=1) @ (A * A) + xp.sum(W, axis=0) @ (B * B) - 2.0 * xp.sum(A * (W @ B), axis=0)
+
+
 def _scale_gradient(G: np.ndarray, slope: np.ndarray, A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
     """sum_ij G_ij slope_ij (a_id - b_jd)^2 for every column d, without the n x n x d differences.
 
@@ -145,6 +177,12 @@ class Stationary(Kernel):
 
     def _scale_gradients(self, G: Array, slope: Array, X: Array, Z: Array | None) -> np.ndarray:
         """sum_ij G_ij slope_ij r_ijd^2 for every column d."""
+        if self._by_products(X):
+            W = G * slope
+            if Z is None:
+                add_to_diagonal(W, -namespace(W).linalg.diagonal(W))
+            scale = like(np.asarray(self.length_scale), X)
+            return to_host(device_scale_gradient(W, X / scale, None if Z is None else Z / scale))
         if not is_numpy(X):
             W = G * slope
             parts = [float(namespace(W).sum(W * part)) for part in self._column_distances(X, Z)]
@@ -154,6 +192,9 @@ class Stationary(Kernel):
 
     def _distances(self, X: Array, Z: Array | None) -> Array:
         """r^2 between rows."""
+        if self._by_products(X):
+            scale = like(np.broadcast_to(self.length_scale, X.shape[1:]), X)
+            return device_distances(X / scale, None if Z is None else Z / scale)
         if not is_numpy(X):
             scales = np.broadcast_to(self.length_scale, X.shape[1:]).tolist()
             return sum(part / scale**2 for part, scale in zip(self._column_distances(X, Z), scales, strict=True))
@@ -165,6 +206,11 @@ class Stationary(Kernel):
         inverse_scale = np.broadcast_to(1.0 / np.asarray(self.length_scale), X.shape[1:]).astype(float)
         over_rows(_few_distances, len(X), 0.5 * Z.size, X, Z, inverse_scale, squared)
         return squared
+
+    def _by_products(self, X: Array) -> bool:
+        """Whether distances on a device come from products of matrices, and not column by column."""
+        plain = type(self)._column_distance is Stationary._column_distance
+        return plain and (compat.is_torch_array(X) or compat.is_cupy_array(X))
 
     def _column_distances(self, X: Array, Z: Array | None) -> Iterator[Array]:
         """Squared distances (n, m) in each column, from the differences themselves: exact, and for any namespace."""
