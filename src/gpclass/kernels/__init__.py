@@ -10,6 +10,7 @@ from .quantiles import Quantiles
 from .sklearn_bridge import from_sklearn
 from .stationary import RBF, Matern, RationalQuadratic
 from .structured import diffusion_gram, kmer_gram, spectrum_gram
+from .torch_kernel import TorchKernel
 from .views import View, WeightedSum
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "RationalQuadratic",
     "Scaled",
     "Sum",
+    "TorchKernel",
     "View",
     "WeightedSum",
     "White",

@@ -80,6 +80,13 @@ class Kernel(Parameterised):
             total += self.vjp(select(X, rows))[1](own * identity(own.shape[-2], g))
         return total
 
+    def rows_pullback(self, X: Array, Z: Array | None, G: Array) -> tuple[Array, Array | None]:
+        """d sum(G * k(X, Z)) / dX and / dZ, for rows that are themselves learned (``TorchKernel``)."""
+        raise TypeError(
+            f"{type(self).__name__} has no slopes in its rows; RBF, Matern (nu 1.5 or 2.5) and RationalQuadratic have "
+            "them, also times a number and added"
+        )
+
     # ---- what children answer for, unless a kernel says otherwise ------------------------------------------
 
     @property
@@ -289,6 +296,9 @@ class Scaled(Wrapper):
 
         return self.variance * base, pullback
 
+    def rows_pullback(self, X: Array, Z: Array | None, G: Array) -> tuple[Array, Array | None]:
+        return self.kernel.rows_pullback(X, Z, self.variance * G)
+
     def diag(self, X: Any) -> Array:
         return self.variance * self._child_diags(X)[0]
 
@@ -338,6 +348,10 @@ class Sum(Combination):
     def vjp(self, X: Any, Z: Any = None) -> tuple[Array, Pullback]:
         matrices, pulls = self._child_vjps(X, Z)
         return reduce(add, matrices), lambda G: self._collect({}, [pull(G) for pull in pulls])
+
+    def rows_pullback(self, X: Array, Z: Array | None, G: Array) -> tuple[Array, Array | None]:
+        parts = [child.rows_pullback(X, Z, G) for child in self.children]
+        return reduce(add, [part[0] for part in parts]), None if Z is None else reduce(add, [part[1] for part in parts])
 
     def diag(self, X: Any) -> Array:
         return reduce(add, self._child_diags(X))

@@ -175,6 +175,23 @@ class Stationary(Kernel):
 
         return K, pullback
 
+    def rows_pullback(self, X: Array, Z: Array | None, G: Array) -> tuple[Array, Array | None]:
+        # dk = -slope (x - z)' (dx - dz) / l^2
+        plain = type(self).vjp is Stationary.vjp and type(self)._column_distance is Stationary._column_distance
+        if not (plain and self._is_smooth):
+            return super().rows_pullback(X, Z, G)
+        xp, other = namespace(X), X if Z is None else Z
+        W = G * self._profile(self._distances(X, Z))[1]
+        squared = like(np.square(np.broadcast_to(self.length_scale, X.shape[1:])), X)
+        by_X = (W @ other - xp.sum(W, axis=1)[:, None] * X) / squared
+        by_other = (xp.matrix_transpose(W) @ X - xp.sum(W, axis=0)[:, None] * other) / squared
+        return (by_X + by_other, None) if Z is None else (by_X, by_other)
+
+    @property
+    def _is_smooth(self) -> bool:
+        """Whether k has slopes in its rows where two are equal."""
+        return True
+
     def _scale_gradients(self, G: Array, slope: Array, X: Array, Z: Array | None) -> np.ndarray:
         """sum_ij G_ij slope_ij r_ijd^2 for every column d."""
         if self._by_products(X):
@@ -265,6 +282,10 @@ class Matern(Stationary):
         super().__post_init__()
         if self.nu not in (0.5, 1.5, 2.5):
             raise ValueError(f"Matern: nu must be 0.5, 1.5 or 2.5 (RBF is the limit), got {self.nu!r}")
+
+    @property
+    def _is_smooth(self) -> bool:
+        return self.nu > 0.5
 
     def _profile(self, squared: Array) -> tuple[Array, Array]:
         xp = namespace(squared)
