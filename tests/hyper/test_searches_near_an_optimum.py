@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from gpclass import GPClassifier, IVMClassifier, SparseGPClassifier
 from gpclass.hyper import Evidence, Objective
 from gpclass.hyper.evidence import maximise_near
 from gpclass.hyper.results import Start
@@ -94,3 +95,9 @@ def test_a_few_rows_give_a_start(objective):
     assert off @ np.linalg.solve(coarse.start.covariance, off) < 9.0
     # The same engine on nearly as many rows would only do the same work twice.
     assert coarse_optimum(objective, VB(tol=1e-3), Evidence(), RNG, SILENT) is None
+
+
+@pytest.mark.parametrize("estimator", [GPClassifier(), IVMClassifier(n_active=15), SparseGPClassifier(n_inducing=15)])
+def test_models_do_not_keep_what_a_search_could_go_on_from(estimator):
+    X, y = load_iris(return_X_y=True)
+    assert estimator.fit(X[::3], y[::3]).hyper_.state is None

@@ -2,12 +2,13 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
 from sklearn import config_context
 
-from gpclass import GPClassifier
+from gpclass import GPClassifier, save
 from gpclass.hyper import Evidence
 from gpclass.hyper.priors import Normal
 from gpclass.kernels import RBF, Additive, Laplacian, Linear, Matern, RationalQuadratic, TorchKernel
@@ -79,7 +80,7 @@ def test_pullback_agrees_with_differences(torch, network, other, on_torch):
     found = kernel.vjp(send(X), None if other is None else send(other))[1](send(G))
     slopes = central_difference(lambda theta: float(np.sum(G * kernel.with_theta(theta)(X, other))), kernel.theta)
     np.testing.assert_allclose(found, slopes, atol=1e-8)
-    fixed = TorchKernel(2.0 * Matern(1.3, nu=2.5), network, fixed="weights")
+    fixed = TorchKernel(2.0 * Matern(1.3, nu=2.5), network, fixed="module_weights")
     np.testing.assert_allclose(fixed.vjp(X, other)[1](G), found[-2:], rtol=1e-10)
 
 
@@ -89,7 +90,7 @@ def test_a_kernel_is_a_value(network):
     assert kernel != kernel.with_theta(1.0 + kernel.theta)
     assert pickle.loads(pickle.dumps(kernel)) == kernel
     assert "<27 weights" in repr(kernel)
-    assert kernel.theta_names[0] == "weights[0]"
+    assert kernel.theta_names[0] == "module_weights[0]"
     next(network.parameters()).data.fill_(0.0)  # the kernel has a copy
     np.testing.assert_allclose(kernel(X), again(X), rtol=1e-14)
 
@@ -103,7 +104,7 @@ def test_weights_are_learned_by_the_evidence(torch):
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Linear(2, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1))
     start = 9.0 * TorchKernel(RBF(0.5), network)
-    search = Evidence(prior={"weights": Normal(sd=1.0)}, max_iter=25)
+    search = Evidence(prior={"module_weights": Normal(sd=1.0)}, max_iter=25)
     learned = GPClassifier(start, hyper=search).fit(X[:80], y[:80])
     at_start = GPClassifier(start, hyper="fixed").fit(X[:80], y[:80])
     assert learned.log_evidence_ > at_start.log_evidence_ + 5.0
@@ -116,6 +117,18 @@ def test_weights_are_learned_by_the_evidence(torch):
 
 
 class TestBadInput:
+    def test_files_hold_no_code(self, network, tmp_path):
+        model = GPClassifier(2.0 * TorchKernel(RBF(), network), hyper="fixed").fit(X, np.arange(7) % 2)
+        with pytest.raises(TypeError, match="expected a kernel without code of its own, got TorchKernel"):
+            save(model, tmp_path / "model.gpclass")
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X))
+
+    def test_torch_is_named_where_it_is_missing(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "torch", None)
+        with pytest.raises(ImportError, match=r"TorchKernel needs torch: pip install 'gpclass\[gpu\]'"):
+            TorchKernel(RBF(), None)
+
     def test_no_module(self, torch):
         with pytest.raises(TypeError, match=r"expects a torch.nn.Module, got function"):
             TorchKernel(RBF(), lambda x: x)

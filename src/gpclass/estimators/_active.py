@@ -138,7 +138,7 @@ class ActiveSetMixin(Base):
             search = search_for_many_rows(self.hyper, len(y), likelihood, type(self).__name__)
             start = Objective(problem, ivm, ivm.learner)
             settings = self._settings(ivm, search, calibrates)
-            objective, hyper, messages = learn(start, settings, generator(self.random_state), monitor)
+            objective, hyper, messages = learn(start, settings, generator(self.random_state), monitor).without_state()
             kernel, likelihood = objective.at(hyper.theta)
             trained = Trained(
                 objective, kernel, likelihood, None, hyper, 0.0, None, Info(0, True), 0, messages=messages

@@ -358,6 +358,10 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
     def _saved_state(self) -> dict[str, Any]:
         """The attributes that a saved file holds (``io.persistence``)."""
         state = dict(vars(self))
+        if "kernel_" in state and self.kernel_.has_code:
+            raise TypeError(
+                "expected a kernel without code of its own, got TorchKernel: keep this model with pickle or joblib"
+            )
         if "_inputs" in state and not self._inputs.place.on_host:  # a file is read where there may be no device
             state["_inputs"] = replace(self._inputs, place=HOST)
             state["_objective"] = self._objective.on_host()

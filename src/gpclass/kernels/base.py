@@ -139,6 +139,11 @@ class Kernel(Parameterised):
         return bool(self.children) and all(child.takes_missing for child in self.children)
 
     @property
+    def has_code(self) -> bool:
+        """Whether the kernel holds code, which files of models do not."""
+        return any(child.has_code for child in self.children)
+
+    @property
     def gram_names(self) -> tuple[str, ...]:
         """Names of the Gram matrices that this kernel takes beside X."""
         return tuple(name for child in self.children for name in child.gram_names)

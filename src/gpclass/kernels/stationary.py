@@ -60,10 +60,17 @@ def squared_distances(A: np.ndarray, B: np.ndarray | None) -> np.ndarray:
 def _centred(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Both sets of rows relative to the median of the second, those of the model: the result for one row must depend
     neither on the other rows of the first set nor on a few that lie far away."""
-    some = B[:: 1 + len(B) // 256]
-    centre = np.partition(some, len(some) // 2, axis=0)[len(some) // 2]
-    near = B - centre
+    near = B - (centre := _median(B[:: 1 + len(B) // 256]))
     return near if A is B else A - centre, near
+
+
+def _median(some: np.ndarray) -> np.ndarray:
+    return np.partition(some, len(some) // 2, axis=0)[len(some) // 2]
+
+
+def _device_centre(B: Array) -> Array:
+    """What ``_centred`` subtracts, for an array of a device."""
+    return like(_median(to_host(B[:: 1 + B.shape[0] // 256])), B)
 
 
 @jit_sums
@@ -96,7 +103,7 @@ def device_distances(A: Array, B: Array | None) -> Array:
     """|a_i - b_j|^2 as ``squared_distances`` has it, for arrays that take values at index arrays (torch, CuPy)."""
     xp, same = namespace(A), B is None
     B = A if B is None else B
-    centre = xp.mean(B, axis=0)
+    centre = _device_centre(B)
     A, B = A - centre, B - centre
     norms_a, norms_b = xp.sum(A * A, axis=1), xp.sum(B * B, axis=1)
     squared = A @ B.T
@@ -116,7 +123,7 @@ def device_distances(A: Array, B: Array | None) -> Array:
 def device_scale_gradient(W: Array, A: Array, B: Array | None) -> Array:
     """sum_ij W_ij (a_id - b_jd)^2 for every column d by products; with B = A, W has a diagonal of zeros."""
     xp = namespace(W)
-    centre = xp.mean(A if B is None else B, axis=0)
+    centre = _device_centre(A if B is None else B)
     A, B = A - centre, (A if B is None else B) - centre
     return xp.sum(W, axis=1) @ (A * A) + xp.sum(W, axis=0) @ (B * B) - 2.0 * xp.sum(A * (W @ B), axis=0)
 

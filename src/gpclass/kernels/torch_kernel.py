@@ -17,54 +17,64 @@ from .columns import Columns
 from .rows import features
 
 
+def _torch() -> Any:
+    try:
+        return import_module("torch")
+    except ImportError as error:
+        raise ImportError("TorchKernel needs torch: pip install 'gpclass[gpu]'") from error
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TorchKernel(Wrapper):
     """k(x, z) = kernel(module(x), module(z)) for a ``torch.nn.Module`` that maps rows (n, d) to features (n, q).
 
-    The parameters of the module are those of the kernel, ``weights``, in the order of ``module.parameters()``: they are
-    learned by the evidence with all others, by gradients that autograd computes. The module is copied, runs in double
-    precision and in evaluation mode, and is computed where the rows are, on the host or on a device of torch.
+    The parameters of the module are a parameter of the kernel, ``module_weights``, in the order of
+    ``module.parameters()``: they are learned by the evidence with all others, by gradients that autograd computes. The
+    module is copied, runs in double precision and in evaluation mode, and is computed where the rows are, on the host
+    or on a device of torch.
 
     Parameters
     ----------
     kernel : RBF, Matern or RationalQuadratic, times a number or added to another
         The kernel on the features.
     module : torch.nn.Module
-    weights : (p,) or None
+    module_weights : (p,) or None
         Values of the parameters; None takes those of the module.
 
     Notes
     -----
     A network has many parameters, and the evidence of a few hundred rows is easily fitted too well: compare held-out
-    rows, or give ``weights`` a prior, ``Evidence(prior={"weights": Normal(sd=0.1)})``. A model with a module is kept
-    with pickle; ``gpclass.save`` stores no code.
+    rows, or give ``module_weights`` a prior, ``Evidence(prior={"module_weights": Normal(sd=0.1)})``. A model with a
+    module is kept with pickle; ``gpclass.save`` stores no code.
     """
 
     module: Any = None
-    weights: Any = None
-    domains: ClassVar = {"weights": REAL}
+    module_weights: Any = None
+    domains: ClassVar = {"module_weights": REAL}
 
     def __post_init__(self) -> None:
-        torch = import_module("torch")
+        torch = _torch()
         if not isinstance(self.module, torch.nn.Module):
             raise TypeError(f"TorchKernel expects a torch.nn.Module, got {type(self.module).__name__}")
-        if self.weights is None:
+        if self.module_weights is None:
             own = [to_host(part).ravel() for part in self.module.parameters()]
             if not own:
                 raise ValueError("TorchKernel expects a module with parameters, got one without")
-            object.__setattr__(self, "weights", np.concatenate(own).astype(float))
+            object.__setattr__(self, "module_weights", np.concatenate(own).astype(float))
             object.__setattr__(self, "module", copy.deepcopy(self.module).double().eval())
         super().__post_init__()
         size = sum(part.numel() for part in self.module.parameters())
-        if np.shape(self.weights) != (size,):
-            raise ValueError(f"TorchKernel: expected {size} weights, got an array of shape {np.shape(self.weights)}")
+        if np.shape(self.module_weights) != (size,):
+            raise ValueError(
+                f"TorchKernel: expected {size} weights, got an array of shape {np.shape(self.module_weights)}"
+            )
 
     # ---- features -------------------------------------------------------------------------------------------
 
     def _parameters_at(self, place: Any, learns: bool) -> dict[str, Any]:
         """The parameters of the module by name, with these weights and on this device."""
-        torch, found, start = import_module("torch"), {}, 0
-        weights = torch.tensor(np.asarray(self.weights), device=place)
+        torch, found, start = _torch(), {}, 0
+        weights = torch.tensor(np.asarray(self.module_weights), device=place)
         for name, part in self.module.named_parameters():
             found[name] = weights[start : start + part.numel()].reshape(part.shape).requires_grad_(learns)
             start += part.numel()
@@ -72,7 +82,7 @@ class TorchKernel(Wrapper):
 
     def _computed(self, X: Any, parameters: dict[str, Any] | None = None) -> Any:
         """The features of rows as a tensor, with its graph where parameters are given."""
-        torch = import_module("torch")
+        torch = _torch()
         x = features(X)
         if not (is_numpy(x) or isinstance(x, torch.Tensor)):
             raise TypeError(f"TorchKernel expects NumPy arrays or torch tensors, got {type(x).__name__}")
@@ -100,14 +110,16 @@ class TorchKernel(Wrapper):
         K, pull = self.kernel.vjp(F, F_other)
 
         def pullback(G: Array) -> np.ndarray:
-            own = {} if "weights" in self._fixed_names() else {"weights": self._slopes(X, Z, F, F_other, G)}
+            own = (
+                {} if "module_weights" in self._fixed_names() else {"module_weights": self._slopes(X, Z, F, F_other, G)}
+            )
             return self._collect(own, [pull(G)])
 
         return K, pullback
 
     def _slopes(self, X: Any, Z: Any, F: Array, F_other: Array | None, G: Array) -> np.ndarray:
         """d sum(G * K) / d weights: autograd, from the slopes in the features of each row."""
-        torch = import_module("torch")
+        torch = _torch()
         by_rows = self.kernel.rows_pullback(F, F_other, G)
         device = features(X).device if not is_numpy(features(X)) else "cpu"
         parameters = self._parameters_at(device, True)
@@ -151,9 +163,13 @@ class TorchKernel(Wrapper):
         return False
 
     @property
+    def has_code(self) -> bool:
+        return True
+
+    @property
     def label(self) -> str:
         return "torch"
 
     def __repr__(self) -> str:
-        weights = f"<{len(self.weights)} weights, {crc32(self.weights.tobytes()):08x}>"
+        weights = f"<{len(self.module_weights)} weights, {crc32(self.module_weights.tobytes()):08x}>"
         return f"TorchKernel({self.kernel!r}, {type(self.module).__name__}, {weights})"

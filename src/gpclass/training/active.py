@@ -210,7 +210,7 @@ def _learned(
     ivm = _ivm(settings)
     selector = ivm.selector(problem.kernel, problem.likelihood, problem.n_latent)
     check_active_memory(sizes, ivm, ivm.n_groups(problem.kernel, problem.n_latent, selector))
-    return learn(Objective(problem, ivm, ivm.learner), settings, rng, monitor, other_starts)
+    return learn(Objective(problem, ivm, ivm.learner), settings, rng, monitor, other_starts).without_state()
 
 
 def _finished(

@@ -72,7 +72,7 @@ def train_inducing(
     else:
         Z, _ = points.choose(sample, sample.kernel, sample.likelihood, rng, monitor)
         start = Objective(through(sample, Z), points.selector, LEARNER)
-    objective, hyper, messages = learn(start, settings, rng, monitor)
+    objective, hyper, messages = learn(start, settings, rng, monitor).without_state()
     kernel, likelihood = objective.at(hyper.theta)
     Z, stopped = points.choose(sample, kernel, likelihood, rng, monitor)
     features = make_features(kernel, Z, rows)

@@ -1,5 +1,7 @@
 """Theta: learned or sampled for an objective, with the messages that this gives rise to."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -25,6 +27,10 @@ class LearnedTheta(NamedTuple):
     objective: Objective
     hyper: HyperResult
     messages: tuple[Warning, ...] = ()
+
+    def without_state(self) -> LearnedTheta:
+        """The same without what a next fit on the same rows could start from."""
+        return self._replace(hyper=replace(self.hyper, state=None))
 
 
 def learn(

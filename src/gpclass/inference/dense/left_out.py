@@ -40,8 +40,7 @@ _MOST_NUMBERS = 5e7
 #: Problems that are solved together.
 _BLOCK = 8
 #: Newton's method converges quadratically, sweeps of EP linearly: each is as close when its steps are so small, those
-#: of sweeps in the same units. Sweeps go on where EP itself is asked for more than this
-#: multiple of its tolerance.
+#: of sweeps in the same units. Sweeps go on where EP itself is asked for more than this multiple of its tolerance.
 _MAX_ITER, _TOL, _SWEEP_TOL, _SWEEPS_PER_TOL = 40, 1e-4, 3e-3, 30.0
 #: Share of the way to the matching sites that a sweep of EP goes.
 _DAMPING = 0.75
@@ -85,7 +84,7 @@ def _largest_moves(moves: np.ndarray, cov: np.ndarray) -> np.ndarray:
     spread and the unit noise; what is common to all classes does not count."""
     contrasts = np.eye(moves.shape[1]) - 1.0 / moves.shape[1]
     variance = np.einsum("ac,ncd,ad->na", contrasts, cov, contrasts, optimize=True)
-    return np.max(np.abs(moves @ contrasts) / np.sqrt(1.0 + variance), axis=1)
+    return np.max(np.abs(moves @ contrasts) / np.sqrt(1.0 + np.maximum(variance, 0.0)), axis=1)
 
 
 def solve_again(
@@ -234,7 +233,7 @@ def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np
             pull = problem.summed(left * nu) - (at_inputs @ problem.mean.reshape(b, -1, C, 1))[..., 0]
             means = problem.mean + _apply(P, pull.reshape(b, -1))
             covs = np.einsum("bscsd->bscd", P.reshape(b, size // C, C, size // C, C))
-            spread = np.sqrt(1.0 + np.diagonal(covs[:, 0], axis1=1, axis2=2))
+            spread = np.sqrt(1.0 + np.maximum(np.diagonal(covs[:, 0], axis1=1, axis2=2), 0.0))
             moved, last = np.max(np.abs(means[:, :C] - last) / spread), means[:, :C]
             if moved < smallest_step:
                 break
