@@ -177,7 +177,7 @@ def test_a_class_without_active_rows_is_still_a_class(digits):
     assert np.all(np.isin(model.predict(X_new), np.arange(10)))
 
 
-@pytest.mark.parametrize("kernel", [PerClass(KERNEL), View(KERNEL, ["petal length (cm)", "petal width (cm)"])])
+@pytest.mark.parametrize("kernel", [PerClass(10.0 * RBF(3.0)), View(KERNEL, ["petal length (cm)", "petal width (cm)"])])
 def test_data_frames_and_kernels_of_any_kind(kernel):
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = VirtualVectorClassifier(IVMClassifier(kernel, n_active=30, hyper="fixed"), transforms=nudged)
