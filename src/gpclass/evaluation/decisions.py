@@ -1,0 +1,138 @@
+"""Decisions from probabilities: the label of least expected cost, or none where a person should look.
+
+With the cost C[i, j] of the decision j where the label is i, the expected cost of j for a row with probabilities p is
+sum_i p_i C[i, j]. Where the smallest is above the cost of asking a person, the row is rejected (Chow 1970).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .metrics import label_positions
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionRule:
+    """Which label to act on, given what mistakes cost.
+
+    Parameters
+    ----------
+    classes : the labels, in the order of the columns of probabilities
+    costs : dict of (label, decision) to cost, or array (K, K), or None
+        What it costs to decide for one label where another is true; 0 for right decisions and 1 for mistakes that are
+        not named.
+    reject : float or None, default=None
+        What it costs to let a person decide; None never does.
+
+    Examples
+    --------
+    >>> from gpclass.evaluation.decisions import DecisionRule
+    >>> rule = DecisionRule(["fraud", "fine"], {("fraud", "fine"): 20.0}, reject=0.5)
+    >>> rule.predict([[0.01, 0.99], [0.04, 0.96], [0.9, 0.1]], rejected="look")
+    array(['fine', 'look', 'fraud'], dtype=object)
+    """
+
+    classes: Any
+    costs: Any = None
+    reject: float | None = None
+
+    def __post_init__(self) -> None:
+        classes = np.asarray(self.classes)
+        K = len(classes)
+        if classes.ndim != 1 or K < 2 or len(np.unique(classes)) != K:
+            raise ValueError(f"expected at least 2 different labels in classes, got {self.classes!r}")
+        if self.costs is None or isinstance(self.costs, Mapping):
+            table = 1.0 - np.eye(K)
+            for key, cost in (self.costs or {}).items():
+                if not (isinstance(key, tuple) and len(key) == 2):
+                    raise ValueError(f"expected pairs (label, decision) in costs, got {key!r}")
+                table[tuple(label_positions(np.asarray([one]), classes)[0] for one in key)] = cost
+        else:
+            table = np.array(self.costs, dtype=float)
+        if table.shape != (K, K) or not np.all(np.isfinite(table)):
+            raise ValueError(f"expected finite costs ({K}, {K}), got {table.shape}")
+        if self.reject is not None and not (isinstance(self.reject, Real) and np.isfinite(self.reject)):
+            raise ValueError(f"expected a cost to reject, or None, got {self.reject!r}")
+        object.__setattr__(self, "classes", classes)
+        object.__setattr__(self, "costs", table)
+
+    def expected_costs(self, proba: Any) -> np.ndarray:
+        """The expected cost (n, K) of every decision."""
+        return self._checked(proba) @ self.costs
+
+    def choose(self, proba: Any) -> np.ndarray:
+        """The column (n,) of the cheapest decision, -1 where the row is rejected."""
+        expected = self.expected_costs(proba)
+        cheapest = expected.argmin(axis=1)
+        if self.reject is None:
+            return cheapest
+        return np.where(expected.min(axis=1) > self.reject, -1, cheapest)
+
+    def predict(self, proba: Any, rejected: Any = None) -> np.ndarray:
+        """The labels (n,) to act on; ``rejected`` where a person should decide."""
+        chosen = self.choose(proba)
+        if self.reject is None:
+            return self.classes[chosen]
+        found = self.classes[chosen].astype(object)
+        found[chosen < 0] = rejected
+        return found
+
+    def mean_cost(self, y: Any, proba: Any, sample_weight: Any = None) -> float:
+        """What the decisions cost on average where the labels are y."""
+        truth, chosen = label_positions(y, self.classes), self.choose(proba)
+        paid = np.where(chosen < 0, 0.0 if self.reject is None else self.reject, self.costs[truth, chosen])
+        return float(np.average(paid, weights=sample_weight))
+
+    def _checked(self, proba: Any) -> np.ndarray:
+        found = np.asarray(proba, dtype=float)
+        if found.ndim != 2 or found.shape[1] != len(self.classes):
+            raise ValueError(f"expected probabilities (n, {len(self.classes)}), got {found.shape}")
+        return found
+
+
+class Threshold(NamedTuple):
+    """Decide for the label from this probability on; what that costs on average, and what the best fixed decision for
+    all rows would."""
+
+    value: float
+    cost: float
+    baseline: float
+
+
+def best_threshold(
+    y: Any, proba: Any, label: Any, *, false_negative: float = 1.0, false_positive: float = 1.0
+) -> Threshold:
+    """The threshold with the least cost on these rows, halfway between two probabilities that occur.
+
+    Parameters
+    ----------
+    y : labels (n,)
+    proba : probabilities (n,) of ``label``
+        Of rows that the model has not seen, such as a column of ``loo_proba_``. Where they are calibrated the result is
+        near false_positive / (false_positive + false_negative), which needs no rows.
+    false_negative, false_positive : what it costs to miss the label, and to decide for it wrongly
+    """
+    truth, p = np.asarray(y) == label, np.asarray(proba, dtype=float)
+    if p.shape != truth.shape or p.ndim != 1 or not np.all(np.isfinite(p)):
+        raise ValueError(f"expected probabilities {truth.shape} of one label, got {p.shape}")
+    if not 0 < truth.sum() < len(truth):
+        raise ValueError(
+            f"expected rows with and without the label {label!r}, got {truth.sum()} of {len(truth)} with it"
+        )
+    if not (false_negative > 0 and false_positive > 0):
+        raise ValueError(f"expected positive costs, got {false_negative!r} and {false_positive!r}")
+    values, place = np.unique(p, return_inverse=True)
+    with_label = np.bincount(place, truth, len(values))
+    without = np.bincount(place, ~truth, len(values))
+    # From the k-th value on: those below are missed, those from it on are false alarms.
+    missed = np.concatenate([[0.0], np.cumsum(with_label)])
+    alarms = without.sum() - np.concatenate([[0.0], np.cumsum(without)])
+    cost = (false_negative * missed + false_positive * alarms) / len(p)
+    best = int(np.argmin(cost))
+    borders = np.concatenate([[0.0], 0.5 * (values[1:] + values[:-1]), [np.nextafter(1.0, 2.0)]])
+    return Threshold(float(borders[best]), float(cost[best]), float(min(cost[0], cost[-1])))
