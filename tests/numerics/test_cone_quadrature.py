@@ -26,6 +26,19 @@ def test_numbers_are_those_of_the_compiled_twin(K, scale):
         assert error.max() < (1e-10 if scale <= 5.0 else 1e-8)
 
 
+@pytest.mark.parametrize("K", [2, 3, 10, 26])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 5.0, 30.0, 1000.0])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 1e4])
+def test_moments_under_variances_are_those_of_the_compiled_twin(K, scale, spread):
+    labels, means = rows(K, scale * np.sqrt(1.0 + spread))
+    variances = spread * np.random.default_rng(1).gamma(1.0, size=means.shape)
+    found, expected = (module.tilted(labels, means, variances) for module in (cone_quadrature, probit_moments))
+    size = 1.0 + np.abs(expected[0])
+    for one, other in zip(found, expected, strict=True):
+        error = np.abs(one - other) / np.expand_dims(size, tuple(range(1, one.ndim)))
+        assert error.max() < (1e-10 if scale <= 5.0 else 1e-8)
+
+
 @pytest.mark.parametrize("name", NAMESPACES)
 def test_other_namespaces_give_the_same_numbers(name):
     labels, means = rows(4, 3.0)

@@ -80,6 +80,11 @@ def cast(x: Array, dtype: Any) -> Array:
     return xp.astype(x, getattr(xp, np.dtype(dtype).name), copy=False)
 
 
+def cast_as(x: Array, reference: Array) -> Array:
+    """x in the precision of another array of its namespace."""
+    return np.asarray(x, reference.dtype) if is_numpy(x) else namespace(x).astype(x, reference.dtype, copy=False)
+
+
 def full(shape: tuple[int, ...], value: float, reference: Array) -> Array:
     """An array with one value throughout, beside ``reference``; of double precision in NumPy."""
     if is_numpy(reference):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
@@ -58,6 +61,24 @@ class Place:
 
     def __str__(self) -> str:
         return "this machine" if self.on_host else f"{self.library} {self.device}"
+
+    @contextmanager
+    def refusing_too_much(self, what: str, other: str) -> Iterator[None]:
+        """Inside, memory that a device does not have for ``what`` is a MemoryError that names the ``other`` way.
+
+        What was taken there is given back.
+        """
+        try:
+            yield
+            return
+        except Exception as error:
+            # Each library has a class of its own, and all have this name.
+            if self.on_host or type(error).__name__ != "OutOfMemoryError":
+                raise
+            clear_frames(error.__traceback__)  # they hold matrices
+            told = str(error)
+        self.give_back()
+        raise MemoryError(f"{self} has too little memory for {what} ({told}); {other}")
 
     def give_back(self) -> None:
         """What the library keeps for itself without using it goes back to the device."""

@@ -101,6 +101,11 @@ def add_to_diagonal(A: Array, values: Any) -> None:
         A += identity(A.shape[-1], A) * values
 
 
+def set_diagonal(A: Array, values: Array) -> None:
+    """The diagonal of A becomes ``values``."""
+    add_to_diagonal(A, values - namespace(A).linalg.diagonal(A))
+
+
 def cholesky(A: Array) -> Array:
     """Lower Cholesky factor of A or of every matrix of a stack, with the least jitter of the ladder that it needs."""
     xp = namespace(A)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import wraps
-from traceback import clear_frames
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -37,23 +36,13 @@ R = TypeVar("R")
 def refusing_too_much(
     train: Callable[Concatenate[Problem, Settings, P], R],
 ) -> Callable[Concatenate[Problem, Settings, P], R]:
-    """The same training, in which memory that a device does not have is a MemoryError that says what would work, and
-    what was taken there is given back."""
+    """The same training, in which memory that a device does not have is a MemoryError that says what would work."""
 
     @wraps(train)
     def careful(problem: Problem, settings: Settings, *args: P.args, **named: P.kwargs) -> R:
         place = Place.of(features(problem.X))
-        try:
+        with place.refusing_too_much(f"{problem.n_rows} rows", _other_ways(settings.instead)):
             return train(problem, settings, *args, **named)
-        except Exception as error:
-            # Each library has a class of its own, and all have this name.
-            if place.on_host or type(error).__name__ != "OutOfMemoryError":
-                raise
-            clear_frames(error.__traceback__)  # they hold matrices
-            told = str(error)
-        place.give_back()
-        other = _other_ways(settings.instead)
-        raise MemoryError(f"{place} has too little memory for {problem.n_rows} rows ({told}); {other}")
 
     return careful
 

@@ -1,5 +1,6 @@
 """Anderson acceleration of a fixed-point iteration: the next point from the last few, by least squares."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -28,8 +29,8 @@ class Anderson:
         self._calls = 0
         self._smallest = np.inf
 
-    def step(self, x: Array, residual: Array, weights: Array) -> Array:
-        """The next point; ``weights`` puts the entries of the residual on one scale."""
+    def step(self, x: Array, residual: Array, scaled: Callable[[Array], Array]) -> Array:
+        """The next point; ``scaled`` puts the entries of a residual on one scale."""
         self._calls += 1
         self._points = [*self._points, x][-self.depth - 1 :]
         self._residuals = [*self._residuals, residual][-self.depth - 1 :]
@@ -39,8 +40,8 @@ class Anderson:
         dx, dr = (
             xp.stack([b - a for a, b in pairwise(history)], axis=-1) for history in (self._points, self._residuals)
         )
-        scaled = xp.reshape(dr * weights[..., None], (-1, dr.shape[-1]))
-        share = linalg.least_squares(scaled, xp.reshape(residual * weights, (-1,)))
+        columns = [xp.reshape(scaled(dr[..., i]), (-1,)) for i in range(dr.shape[-1])]
+        share = linalg.least_squares(xp.stack(columns, axis=1), xp.reshape(scaled(residual), (-1,)))
         return x - dx @ share + self.mixing * (residual - dr @ share)
 
     def watch(self, max_residual: float) -> None:

@@ -18,7 +18,8 @@ All arrays have the namespace of K; the likelihood computes on the host, row by 
 """
 
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache, partial, reduce
+from operator import mul
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -119,7 +120,7 @@ class EP(Engine):
                 n_skipped += int(xp.count_nonzero(keep))
                 current, weights, previous = xp.stack(state.sites), state.weights, state.cavity_mean
                 residual = xp.where(keep, 0.0, matched - current)
-                following = acceleration.step(current, residual, weights)
+                following = acceleration.step(current, residual, partial(mul, weights))
                 state = scheme.refresh(following[0, ...], following[1, ...])
                 # Converged when neither the cavities move nor the sites still miss their moments.
                 max_step = xp.max(xp.abs(state.cavity_mean - previous) / state.cavity_scale)

@@ -11,6 +11,7 @@ from ...numerics.arrays import like, namespace
 from ...training.monitor import Monitor
 from ..base import Engine, Fit, GaussianTerms, Info, Latent, class_matrix
 from ..prior import DensePrior
+from .one_matrix import OneMatrixExact
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ class Exact(Engine):
         dlikelihood = likelihood._collect({"variance": by_noise, "bias": by_bias})
         slope = prior.gradient(dK[None, ...] if stacked else dK, dlikelihood)
         return Fit(posterior, log_evidence, log_evidence, info, loo, slope)
+
+    def in_one_matrix(self) -> Engine:
+        return OneMatrixExact()
 
     def check(self, likelihood: Likelihood, n_latent: int) -> None:
         if not isinstance(likelihood, Gaussian):

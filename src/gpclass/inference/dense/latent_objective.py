@@ -241,37 +241,9 @@ class LatentObjective:
         return Preconditioner(curved.apply, curved.precision(), _CG_STEPS)
 
     def solve(self, W: Array, r: Array, tol: float | None, preconditioner: Preconditioner) -> tuple[Array, bool]:
-        """x with (K^-1 + W) x = r, by preconditioned conjugate gradients, and whether the tolerance was reached.
-
-        Without a tolerance the solution is rough far away from a mode and tight close by: that keeps the quadratic
-        convergence of Newton's method.
-
-        With P^-1 = K^-1 + V the preconditioner's inverse, we carry P^-1 v beside every vector v, which the
-        recurrences give for free; then (K^-1 + W) v = P^-1 v + (W - V) v and K^-1 is never needed.
-        """
+        """x with (K^-1 + W) x = r, and whether the tolerance was reached."""
         apply, V, max_iter = preconditioner
-        excess = W - V
-        x, residual = self._xp.zeros_like(r), r
-        direction, raised = apply(residual), residual
-        size = linalg.dot(residual, direction)
-        if tol is None:
-            tol = min(0.1, max(size, 1e-16) ** 0.5)
-        goal = tol * tol * size
-        for _ in range(max_iter):
-            if size <= goal or size <= 0.0:
-                return x, True
-            image = raised + linalg.row_products(excess, direction)
-            curvature = linalg.dot(direction, image)
-            if not curvature > 0.0:  # rounding has left nothing of the direction
-                return x, False
-            step = size / curvature
-            x = x + step * direction
-            residual = residual - step * image
-            z = apply(residual)
-            last, size = size, linalg.dot(residual, z)
-            direction = z + size / last * direction
-            raised = residual + size / last * raised
-        return x, False
+        return conjugate_gradients(apply, W - V, r, tol, max_iter)
 
     def laplace(self, mode: Point, gradient: bool) -> LaplaceEvidence:
         """Laplace evidence E = J(m) - 1/2 log |I + W K|, with the terms of its gradient through the mode (WB98 appendix
@@ -330,6 +302,41 @@ class LatentObjective:
         by_noise, by_gradient, by_curvature = self.likelihood.noise_slopes(self.y, to_host(mode.m))
         x, by_log_d = to_host(x), to_host(by_log_d)
         return np.array([by_noise.sum() - 0.5 * np.sum(by_log_d * by_curvature) + np.vdot(x, by_gradient)])
+
+
+def conjugate_gradients(
+    apply: Callable[[Array], Array], excess: Array, r: Array, tol: float | None, max_iter: int
+) -> tuple[Array, bool]:
+    """x with (P^-1 + excess) x = r by conjugate gradients with the preconditioner P, ``apply``, and whether the
+    tolerance was reached; ``excess`` (n, C, C) acts row by row.
+
+    Without a tolerance the solution is rough far away from a mode and tight close by: that keeps the quadratic
+    convergence of Newton's method.
+
+    We carry P^-1 v beside every vector v, which the recurrences give for free; so P^-1, which has K^-1 in it, is never
+    needed.
+    """
+    x, residual = namespace(r).zeros_like(r), r
+    direction, raised = apply(residual), residual
+    size = linalg.dot(residual, direction)
+    if tol is None:
+        tol = min(0.1, max(size, 1e-16) ** 0.5)
+    goal = tol * tol * size
+    for _ in range(max_iter):
+        if size <= goal or size <= 0.0:
+            return x, True
+        image = raised + linalg.row_products(excess, direction)
+        curvature = linalg.dot(direction, image)
+        if not curvature > 0.0:  # rounding has left nothing of the direction
+            return x, False
+        step = size / curvature
+        x = x + step * direction
+        residual = residual - step * image
+        z = apply(residual)
+        last, size = size, linalg.dot(residual, z)
+        direction = z + size / last * direction
+        raised = residual + size / last * raised
+    return x, False
 
 
 def _covariance(chol: Array, sqrt_precision: Array) -> Array:

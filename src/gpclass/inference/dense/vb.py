@@ -30,6 +30,7 @@ from ..base import Engine, Fit, GaussianTerms, Info, Latent
 from ..prior import DensePrior
 from ..settings import check_settings
 from .latent_objective import LatentObjective, Maximum, Point
+from .one_matrix import OneMatrixVB
 from .product_form_posterior import ProductFormPosterior
 
 
@@ -47,6 +48,9 @@ class VB(Engine):
         Stop when no latent mean moves by more than this.
     max_iter : int
         Limit on Newton steps (a few dozen are plenty) or plain iterations.
+
+    Beyond 10,000 rows that share a kernel, a model with given or learned parameters is fitted by ``OneMatrixVB``, which
+    has a tolerance of its own.
     """
 
     objective: str = "laplace"
@@ -88,6 +92,9 @@ class VB(Engine):
             dK, dlikelihood = _bound_gradient(latent, mode)
         slope = prior.gradient(dK, dlikelihood) if gradient else None
         return Fit(prior.posterior(terms), bounds[-1], value, info, loo, slope, mode.m)
+
+    def in_one_matrix(self) -> Engine:
+        return OneMatrixVB()
 
     def check(self, likelihood: Likelihood, n_latent: int) -> None:
         super().check(likelihood, n_latent)
