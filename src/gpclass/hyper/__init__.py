@@ -12,6 +12,7 @@ from .nuts import NUTS
 from .objective import Objective
 from .results import HyperResult, Samples
 from .search import Search
+from .stochastic import StochasticEvidence
 
 __all__ = [
     "HMC",
@@ -28,4 +29,5 @@ __all__ = [
     "Objective",
     "Samples",
     "Search",
+    "StochasticEvidence",
 ]

@@ -87,7 +87,7 @@ class HeldOut(Search):
         """What ``first`` has found, its scales adjusted."""
         problem = objective.problem.started_at(found.theta)
         rows = problem.spread_rows(self.n_rows)
-        few = replace(objective, problem=problem.subset(rows))
+        few = replace(objective, problem=problem.subset(rows)).on_host()
         held_out = held_out_rows(few.problem.y, self.n_held_out)
         roles = [entry.role for entry in problem.kernel.theta_entries]
         # Variances last: calibration stands in for much of what they do.

@@ -22,11 +22,14 @@ import numpy as np
 from ..inference.neighbors.embedding import Embedding
 from ..inference.neighbors.link import Link
 from ..inference.neighbors.local import LocalRegression
+from ..inference.neighbors.on_device import SentRows
 from ..inference.neighbors.posterior import NeighborPosterior
-from ..inference.neighbors.search import NeighborIndex
+from ..inference.neighbors.search import MANY_ROWS, NeighborIndex
 from ..kernels import Kernel
 from ..numerics import linalg
+from ..numerics.devices import HOST, Place
 from ..training.monitor import SILENT, Monitor
+from .adam import Adam
 
 #: Neighbours while the metric is learned; predictions may have more.
 LEARNING_NEIGHBORS = 40
@@ -55,7 +58,10 @@ _NOISE_BOUNDS = np.log([1e-6, 1e3])
 @dataclass(frozen=True)
 class NeighborProblem:
     """Rows X (n, d) in the kernel's units, observations y (n,), the targets (n, C) that regression has for them,
-    the weight (n,) of each row, and the mixing U (d, d) of the columns while it is learned."""
+    the weight (n,) of each row, and the mixing U (d, d) of the columns while it is learned.
+
+    ``place`` is where batches are computed; ``sent`` are the rows there.
+    """
 
     kernel: Kernel
     link: Link
@@ -66,10 +72,17 @@ class NeighborProblem:
     noise: float = 0.1
     embedding: Embedding | None = None
     mixing: np.ndarray | None = None
+    place: Place = HOST
+    sent: SentRows | None = None
 
     def subset(self, rows: np.ndarray) -> NeighborProblem:
         weights = None if self.weights is None else self.weights[rows]
-        return replace(self, X=self.X[rows], y=self.y[rows], targets=self.targets[rows], weights=weights)
+        few = replace(self, X=self.X[rows], y=self.y[rows], targets=self.targets[rows], weights=weights)
+        return few.sent_to(self.place)
+
+    def sent_to(self, place: Place) -> NeighborProblem:
+        """The same, computed in some place."""
+        return replace(self, place=place, sent=SentRows.of(place, self.X, self.targets, self.weights))
 
     @property
     def theta(self) -> np.ndarray:
@@ -96,7 +109,7 @@ class NeighborProblem:
 
     def transform(self, components: np.ndarray) -> NeighborProblem:
         """The same on rows that are mixed for good."""
-        return replace(self, X=self.X @ components, mixing=None)
+        return replace(self, X=self.X @ components, mixing=None).sent_to(self.place)
 
     @property
     def components(self) -> np.ndarray:
@@ -106,12 +119,15 @@ class NeighborProblem:
 
     @property
     def regression(self) -> LocalRegression:
-        return LocalRegression(self.kernel, self.noise, self.weights, self.embedding, self.mixing)
+        return LocalRegression(self.kernel, self.noise, self.weights, self.embedding, self.mixing, self.sent)
 
     def posterior(self, n_neighbors: int, index: str) -> NeighborPosterior:
-        return NeighborPosterior(
-            self.kernel, self.noise, self.X, self.targets, n_neighbors, index, self.weights, self.embedding
-        )
+        parts = self.kernel, self.noise, self.X, self.targets
+        return NeighborPosterior(*parts, n_neighbors, index, self.weights, self.embedding, self.place)
+
+    def neighbors(self, points: np.ndarray, index: str, many_rows: int = MANY_ROWS) -> NeighborIndex:
+        """An index of these points."""
+        return NeighborIndex(points, index, many_rows, self.place)
 
     def value_and_gradient(self, rows: np.ndarray, neighbors: np.ndarray) -> tuple[float, np.ndarray]:
         """Mean leave-one-out log probability of a batch with the log prior's share of it, and the gradient in theta."""
@@ -259,7 +275,7 @@ class _Rounds:
     def _round(self, n_steps: int, length: float) -> NeighborProblem:
         """The problem after so many steps, the last of them small; after fewer where learning is interrupted."""
         problem = self.best
-        theta, bounds, adam = problem.theta, problem.theta_bounds, _Adam(problem.theta.size)
+        theta, bounds, adam = problem.theta, problem.theta_bounds, Adam(problem.theta.size)
         every = _EVERY if problem.X.shape[1] <= _FEW_COLUMNS else _EVERY_OF_MANY
         try:
             with linalg.one_thread:  # products of a batch are small
@@ -309,25 +325,10 @@ def _start(problem: NeighborProblem, settings: NeighborSettings, rng: np.random.
     """The kernel with twice the median distance of the farthest neighbours for its length-scales."""
     n, m = len(problem.X), min(LEARNING_NEIGHBORS, settings.n_neighbors, len(problem.X) - 1)
     rows = np.sort(rng.choice(n, min(n, 1000), replace=False))
-    neighbors = NeighborIndex(problem.X, settings.index).search(problem.X[rows], m, rows)
+    neighbors = problem.neighbors(problem.X, settings.index).search(problem.X[rows], m, rows)
     distance = float(np.median(np.linalg.norm(problem.X[rows] - problem.X[neighbors[:, -1]], axis=1)))
     start = np.full(problem.kernel.theta.size, np.log(2.0 * distance)) if distance > 0.0 else problem.kernel.theta
     return problem.kernel.with_theta(np.clip(start, *problem.kernel.theta_bounds.T))
-
-
-class _Adam:
-    """Steps of Adam within bounds (Kingma and Ba 2015)."""
-
-    def __init__(self, size: int) -> None:
-        self.mean, self.square, self.n = np.zeros(size), np.zeros(size), 0
-
-    def step(self, theta: np.ndarray, gradient: np.ndarray, length: float, bounds: np.ndarray) -> np.ndarray:
-        """Uphill from theta."""
-        self.n += 1
-        self.mean = 0.9 * self.mean + 0.1 * gradient
-        self.square = 0.99 * self.square + 0.01 * gradient**2
-        mean, square = self.mean / (1.0 - 0.9**self.n), self.square / (1.0 - 0.99**self.n)
-        return np.clip(theta + length * mean / (np.sqrt(square) + 1e-10), *bounds.T)
 
 
 def round_length(n: int) -> int:
@@ -346,7 +347,7 @@ class _BatchPool:
     def __init__(self, problem: NeighborProblem, m: int, index: str, rng: np.random.Generator) -> None:
         n, points = len(problem.X), problem.regression.points(problem.X)
         self.rows, self.m = rng.permutation(n)[:POOL], m
-        found = NeighborIndex(points, index, _MANY_ROWS)
+        found = problem.neighbors(points, index, _MANY_ROWS)
         self.candidates = found.search(points[self.rows], min(2 * m, n - 1), self.rows)
 
     def draw(self, problem: NeighborProblem, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -364,10 +365,10 @@ def fit_link(
     n, m = len(problem.X), min(settings.n_neighbors, len(problem.X) - 1)
     rows = rng.permutation(n)[: min(n, _LINK_ROWS)]
     points = problem.regression.points(problem.X)
-    neighbors = NeighborIndex(points, settings.index).search(points[rows], m, rows)
+    neighbors = problem.neighbors(points, settings.index).search(points[rows], m, rows)
     scales = np.array([entry.role == "length_scale" for entry in problem.kernel.theta_entries], bool)
     factor = np.concatenate([scales, np.zeros(problem.theta.size - scales.size, bool)]).astype(float)
-    adam, split, theta = _Adam(1 + problem.theta.size - scales.size), scales.size, problem.theta
+    adam, split, theta = Adam(1 + problem.theta.size - scales.size), scales.size, problem.theta
     bounds = problem.theta_bounds
     with linalg.one_thread, monitor.task("link", _LINK_STEPS) as steps:
         for done in steps.each(range(_LINK_STEPS)):

@@ -10,6 +10,8 @@ from ..inference.neighbors.link import ClassLink
 from ..inference.problem import Problem, held_out_rows
 from ..inference.settings import check_counts
 from ..kernels import Matern
+from ..numerics.arrays import to_host
+from ..numerics.devices import Place
 from ..training.monitor import SILENT, Monitor
 from .held_out import HeldOut
 from .metric_learning import HELD_BACK, NeighborProblem, NeighborSettings, learn_metric
@@ -84,8 +86,8 @@ def _learned_scales(problem: Problem, max_iter: int, rng: np.random.Generator, m
     y = np.asarray(problem.y)
     K = problem.likelihood.n_outcomes(problem.n_latent)
     shares = np.bincount(y, minlength=K) / len(y)
-    kernel = Matern(np.ones(problem.X.shape[1]), nu=1.5)
-    neighbors = NeighborProblem(kernel, ClassLink.start(shares), problem.X, y, np.eye(K)[y] - shares)
+    kernel, X = Matern(np.ones(problem.X.shape[1]), nu=1.5), to_host(problem.X)
+    neighbors = NeighborProblem(kernel, ClassLink.start(shares), X, y, np.eye(K)[y] - shares, place=Place.of(problem.X))
     aside = held_out_rows(y, min(len(y) // 5, HELD_BACK))
     settings = NeighborSettings(max_iter=max_iter, mixes=False)
     return learn_metric(neighbors.subset(~aside), neighbors.subset(aside), settings, rng, monitor)

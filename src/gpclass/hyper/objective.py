@@ -93,6 +93,10 @@ class Objective:
         """The objective on at most so many rows; None keeps all."""
         return self if max_rows is None else replace(self, problem=self.problem.thinned(max_rows))
 
+    def of_rows(self, rows: np.ndarray) -> Objective:
+        """The objective on some of the rows."""
+        return replace(self, problem=self.problem.subset(rows))
+
     def on_host(self) -> Objective:
         """The objective with its rows on the host."""
         return replace(self, problem=replace(self.problem, X=on_host(self.problem.X)))

@@ -53,6 +53,11 @@ class Search(ABC):
         return None
 
     @property
+    def rows_at_once(self) -> int | None:
+        """How many rows an evaluation takes at most; None for all."""
+        return self.row_limit
+
+    @property
     def averages(self) -> bool:
         """Whether predictions average over draws of theta."""
         return self.samples
