@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_iris
 
 from gpclass import inference
-from gpclass.inference import EP, IVM, VB, DensePrior, Engine, Exact, Gibbs, Laplace, SparseEP, SparseVB
+from gpclass.inference import EP, IVM, VB, DensePrior, Engine, Exact, Gibbs, Laplace, ParallelEP, SparseEP, SparseVB
 from gpclass.inference.dense.gibbs import importance_evidence
 from gpclass.inference.dense.latent_objective import LatentObjective, Preconditioner
 from gpclass.inference.dense.product_form_posterior import ProductFormPosterior
@@ -113,6 +113,7 @@ CASES = {
 ELSEWHERE = {
     Gibbs: "inference/dense/test_gibbs.py",
     IVM: "inference/active/test_ivm.py",
+    ParallelEP: "inference/inducing/test_parallel_ep.py",
     SparseEP: "inference/inducing/test_features.py",
     SparseVB: "inference/inducing/test_features.py",
 }

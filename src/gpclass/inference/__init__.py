@@ -7,6 +7,7 @@ from .dense.exact import Exact
 from .dense.gibbs import Gibbs
 from .dense.laplace import Laplace
 from .dense.vb import VB
+from .inducing.parallel_ep import ParallelEP
 from .inducing.sparse_ep import SparseEP
 from .inducing.sparse_vb import SparseVB
 from .prior import ActivePrior, DensePrior, InducingPrior
@@ -27,6 +28,7 @@ __all__ = [
     "Info",
     "Laplace",
     "Latent",
+    "ParallelEP",
     "SparseEP",
     "SparseVB",
 ]

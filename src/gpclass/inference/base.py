@@ -169,6 +169,10 @@ class Engine(ABC):
         """The engine whose objective learning maximises: this one, unless it has no gradient."""
         return self
 
+    def in_one_matrix(self) -> Engine | None:
+        """The engine that fits the same model of many rows with a single n x n matrix, or None."""
+        return None
+
     def check(self, likelihood: Likelihood, n_latent: int) -> None:
         """Refuse a likelihood that the engine cannot work with, before any work is done."""
         missing = [name for name in self.needs if name not in likelihood.supports]

@@ -17,18 +17,19 @@ from ..kernels import Kernel
 from ..kernels.rows import on_host, select
 from ..likelihoods import Likelihood
 from ..numerics import linalg
-from ..numerics.arrays import Array, like, namespace, to_host
+from ..numerics.arrays import Array, is_numpy, like, namespace, to_host
 from .base import Draws, GaussianTerms, Latent, class_matrix
 from .calibration import Calibration
 from .dense.product_form_posterior import add_coupling
+from .whitened import MANY_ROWS, whitened_factor
 
-#: Rows are predicted in blocks, each with about this many bytes of covariances.
-BLOCK_BYTES = 64 * 2**20
+#: Rows are predicted in blocks, each with about this many bytes of covariances; larger ones on a device.
+BLOCK_BYTES, DEVICE_BLOCK_BYTES = 64 * 2**20, 2**30
 
 
-def row_blocks(n_rows: int, n_train: int, n_matrices: int = 1) -> Iterator[slice]:
+def row_blocks(n_rows: int, n_train: int, n_matrices: int = 1, on_host: bool = True) -> Iterator[slice]:
     """Slices of rows whose covariances with the training rows fit into a block."""
-    size = max(1, BLOCK_BYTES // (8 * max(n_train, 1) * n_matrices))
+    size = max(1, (BLOCK_BYTES if on_host else DEVICE_BLOCK_BYTES) // (8 * max(n_train, 1) * n_matrices))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 
@@ -63,11 +64,16 @@ class GaussianPosterior(LatentPosterior):
         return 1 if self.terms.chol.ndim == 2 else self.n_latent
 
     def compact(self) -> GaussianPosterior:
-        """A copy for a file: NumPy arrays, without the factor where that comes out the same when computed again."""
-        terms = GaussianTerms(*(None if part is None else to_host(part) for part in self.terms))
+        """A copy for a file: NumPy arrays, without the factor where that comes out the same when computed again.
+
+        Of many rows it is left out in any case; rounding may differ then.
+        """
+        bare = self.terms._replace(chol=np.zeros((0, 0))) if self._has_many_rows else self.terms
+        terms = GaussianTerms(*(None if part is None else to_host(part) for part in bare))
         here = replace(self, X=on_host(self.X), terms=terms)
-        same = np.array_equal(here._factor(), terms.chol)
-        return replace(here, terms=terms._replace(chol=np.zeros((0, 0))) if same else terms)
+        if not self._has_many_rows and np.array_equal(here._factor(), terms.chol):
+            return replace(here, terms=terms._replace(chol=np.zeros((0, 0))))
+        return here
 
     def restored(self) -> GaussianPosterior:
         """The posterior that ``compact`` was called on."""
@@ -75,9 +81,15 @@ class GaussianPosterior(LatentPosterior):
             return self
         return replace(self, terms=self.terms._replace(chol=self._factor()))
 
+    @property
+    def _has_many_rows(self) -> bool:
+        return self.X.shape[0] > MANY_ROWS and self.terms.sqrt_precision.ndim == 1
+
     def _factor(self) -> Array:
         """The factor of I + S K S with S = diag(sqrt_precision), computed anew."""
         root = self.terms.sqrt_precision
+        if self._has_many_rows:
+            return whitened_factor(self.kernel, self.X, root)
         with linalg.suited_threads(self.X.shape[0]):
             K = like(self.kernel(self.X), root)
             if root.ndim == 1:
@@ -90,7 +102,8 @@ class GaussianPosterior(LatentPosterior):
         n, C = X.shape[0], self.n_latent
         xp, coupled = namespace(self.terms.alpha), self.terms.coupling is not None
         mean, cov = np.empty((n, C)), np.empty((n, C, C) if coupled else (n, C))
-        for rows in row_blocks(n, self.X.shape[0], self._n_factors * (2 if coupled else 1)):
+        on_host = is_numpy(self.terms.alpha)
+        for rows in row_blocks(n, self.X.shape[0], self._n_factors * (2 if coupled else 1), on_host):
             cross = self._cross_cov(select(X, rows))
             prior = like(self.kernel.diag(select(X, rows)), cross)
             mean[rows] = to_host(linalg.product(cross, self.terms.alpha))
@@ -201,7 +214,7 @@ class InducingPosterior(LatentPosterior):
         """Marginal means and variances at new rows, computed in blocks."""
         xp, n = namespace(self.mean), X.shape[0]
         mean, cov = np.empty((2, n, self.n_latent))
-        for rows in row_blocks(n, self.X.shape[0], 2):
+        for rows in row_blocks(n, self.X.shape[0], 2, is_numpy(self.mean)):
             V = self._whitened(select(X, rows))
             prior = like(self.kernel.diag(select(X, rows)), V)
             mean[rows] = to_host(V.T @ self.mean)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..kernels import Kernel
-from ..numerics.arrays import Array, to_host
-from .inducing.features import Features
+from ..kernels.rows import features
+from ..numerics.arrays import Array, like, to_host
+from .inducing.features import BlockSums
 from .posteriors import DrawsPosterior, GaussianPosterior, make_posterior
 
 if TYPE_CHECKING:
@@ -71,6 +72,38 @@ class DensePrior:
 
 
 @dataclass(frozen=True)
+class UnevaluatedPrior:
+    """Rows whose covariances are computed when they are needed, into one n x n matrix."""
+
+    kernel: Kernel
+    X: Any
+    n_latent: int
+
+    describes: ClassVar[str] = "works on the covariances of many rows"
+
+    @classmethod
+    def of(cls, problem: Problem, kernel: Kernel) -> UnevaluatedPrior:
+        return cls(kernel, problem.X, problem.n_latent)
+
+    @property
+    def n_rows(self) -> int:
+        return self.X.shape[0]
+
+    @staticmethod
+    def estimator(engine: Any) -> str:
+        """Where an engine for such a prior is used."""
+        return "GPClassifier or GPRegressor, which take it for many rows"
+
+    def beside_rows(self, values: np.ndarray) -> Array:
+        """An array of the host where the rows are."""
+        return like(values, features(self.X))
+
+    def posterior(self, terms: Any) -> GaussianPosterior | DrawsPosterior:
+        """The posterior with these terms at the training rows."""
+        return make_posterior(self.kernel, self.X, terms)
+
+
+@dataclass(frozen=True)
 class ActivePrior:
     """Rows whose covariances are computed a few columns at a time; rows that are ``excluded`` (n,) stay inactive."""
 
@@ -99,7 +132,7 @@ class ActivePrior:
 class InducingPrior:
     """Rows read in blocks, and their covariances with S inducing points."""
 
-    features: Features
+    features: BlockSums
     n_latent: int
 
     describes: ClassVar[str] = "works through inducing points"

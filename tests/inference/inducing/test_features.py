@@ -9,6 +9,7 @@ from gpclass.inference.inducing.features import ArrayRows, Features, weighted_gr
 from gpclass.inference.posteriors import InducingPosterior
 from gpclass.kernels import RBF, Linear, Matern, White
 from gpclass.likelihoods import MultinomialProbit, OrderedProbit, Probit
+from gpclass.numerics.devices import HOST
 from tests.conftest import central_difference
 from tests.inference.namespaces import NAMESPACES, moved
 
@@ -193,3 +194,21 @@ def test_predictions_in_other_namespaces(problem, name):
     )
     np.testing.assert_allclose(other.mean, one.mean, atol=1e-7)
     np.testing.assert_allclose(other.cov, one.cov, atol=1e-7)
+
+
+def test_blocks_for_a_device_are_those_of_the_host():
+    rows = ArrayRows(np.arange(10000.0).reshape(5000, 2))
+    for (here, X), (there, Z) in zip(rows.blocks(), inducing.DeviceRows(rows, HOST).blocks(), strict=True):
+        assert here == there
+        np.testing.assert_array_equal(X, Z)
+
+
+def test_an_error_while_reading_ahead_is_raised():
+    def read():
+        yield 1
+        raise OSError("the disk is gone")
+
+    items = inducing.ahead(read())
+    assert next(items) == 1
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(items)

@@ -1,4 +1,4 @@
-"""Expectation propagation through inducing rows: every row has a site, every class an S x S matrix.
+"""Expectation propagation through inducing points: every row has a site, every class an S x S matrix.
 
 With site precisions tau and locations nu of one class (``ep``), e = 1 / (1 + D tau), Lambda = tau e and B = I + V
 Lambda V', the posterior of w is N(B^-1 V (e nu), B^-1), and that of row n has
@@ -16,7 +16,7 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...numerics import linalg
-from ...numerics.arrays import cast, is_numpy, like, namespace, to_host
+from ...numerics.arrays import Array, cast, is_numpy, like, namespace, to_host
 from ...training.monitor import Monitor
 from ..base import Engine, Fit, Info, Latent
 from ..dense.ep import FLOOR, Sites, matching_sites
@@ -28,7 +28,7 @@ from .features import Block, Features, weighted_gram
 
 @dataclass(frozen=True)
 class SparseEP(Engine):
-    """Expectation propagation with inducing rows, sites independent between classes.
+    """Expectation propagation with inducing points, sites independent between classes.
 
     Parameters
     ----------
@@ -60,31 +60,36 @@ class SparseEP(Engine):
         self, prior: InducingPrior, y: np.ndarray, likelihood: Likelihood, init: Any, gradient: bool, monitor: Monitor
     ) -> Fit:
         features, n_latent = prior.features, prior.n_latent
+        if not isinstance(features, Features):
+            raise TypeError("SparseEP visits rows one after the other, and needs them on this machine; use ParallelEP")
         run = _Run(features, y, likelihood, n_latent, init)
-        trace, converged, damping, last = [], False, self.damping, np.zeros((len(features), n_latent))
+        xp = namespace(run.tau)
+        trace, converged, damping, last = [], False, self.damping, xp.zeros_like(run.tau)
         with monitor.task("EP sweeps") as sweeps:
             for _ in sweeps.each(range(self.max_iter)):
-                before = run.cavity_mean.copy()
+                before = xp.asarray(run.cavity_mean, copy=True)
                 trace.append(run.sweep(damping))
                 step = run.cavity_mean - before
                 if n_latent > 1:  # what all classes have in common changes no label, and is slow to settle
-                    step -= step.mean(axis=1, keepdims=True)
-                max_step = np.max(np.abs(step) / np.sqrt(1.0 + run.cavity_variance), axis=1) / damping
-                if len(trace) > 1 and np.sqrt(np.mean(max_step**2)) < self.tol:
+                    step -= xp.mean(step, axis=1, keepdims=True)
+                max_step = xp.max(xp.abs(step) / xp.sqrt(1.0 + run.cavity_variance), axis=1) / damping
+                if len(trace) > 1 and float(xp.mean(max_step**2)) ** 0.5 < self.tol:
                     converged = True
                     break
-                alike = float(np.vdot(step, last)) / max(float(np.linalg.norm(step) * np.linalg.norm(last)), 1e-300)
+                lengths = linalg.dot(step, step) ** 0.5 * linalg.dot(last, last) ** 0.5
+                alike = linalg.dot(step, last) / max(lengths, 1e-300)
                 if alike < -0.2:  # to and fro
                     damping = max(0.5 * damping, 0.05)
                 elif alike > 0.5:
                     damping = min(1.5 * damping, self.damping)
-                last = step if len(trace) > 1 else np.zeros_like(step)  # the first sweep sets out from nothing
+                last = step if len(trace) > 1 else xp.zeros_like(step)  # the first sweep sets out from nothing
         log_evidence = run.sweep(0.0)
         trace.append(log_evidence)
         stopped = sweeps.should_stop and not converged
         info = Info(len(trace) - 1, converged, tuple(trace), run.n_skipped, stopped=stopped)
         posterior = InducingPosterior(features.kernel, features.Z, features.chol, run.w, run.R)
-        loo = Latent(run.cavity_mean, run.cavity_variance + features.dropped_variance()[:, None])
+        cavity_mean, cavity_variance = to_host(run.cavity_mean), to_host(run.cavity_variance)
+        loo = Latent(cavity_mean, cavity_variance + features.dropped_variance()[:, None])
         slope = run.gradient() if gradient else None
         return Fit(posterior, log_evidence, log_evidence, info, loo, slope, run.sites)
 
@@ -95,16 +100,16 @@ class _Run:
     def __init__(self, features: Features, y: np.ndarray, likelihood: Likelihood, C: int, init: Any) -> None:
         self.features, self.y, self.likelihood = features, y, likelihood
         n, S = len(features), features.Z.shape[0]
-        self.cavity_mean, self.cavity_variance = np.zeros((n, C)), np.ones((n, C))
+        zeros = like(np.zeros((n, C)), features.chol)
         self.n_skipped = 0
-        self.tau, self.nu = np.zeros((n, C)), np.zeros((n, C))
+        self.cavity_mean, self.cavity_variance, self.tau, self.nu = zeros, zeros + 1.0, 0.0 * zeros, 0.0 * zeros
         self.R = like(np.broadcast_to(np.eye(S), (C, S, S)).copy(), features.chol)
         self._narrow = cast(self.R, features.dtype)  # R in the precision of V
         self.w, self.log_det = like(np.zeros((S, C)), features.chol), np.zeros(C)
         # B and V (e nu)
         self._B, self._location = namespace(self.R).asarray(self.R, copy=True), 0.0 * self.w
         if isinstance(init, Sites) and init.precision.shape == (n, C):
-            self.tau[:], self.nu[:] = init
+            self.tau, self.nu = (0.0 * zeros + like(part, zeros) for part in init)
             for block in features:
                 self._add(block, *self._weights(block))
             self._settle()
@@ -121,7 +126,7 @@ class _Run:
             log_evidence += self._visit(block, damping)
             if damping:
                 self._add(block, *(new - old for new, old in zip(self._weights(block), before, strict=True)))
-                waiting += len(block.site_noise)
+                waiting += block.V.shape[1]
             if waiting >= self.w.shape[0]:  # to factorise B is as much work as so many rows
                 self._settle()
                 waiting = 0
@@ -132,39 +137,41 @@ class _Run:
     def _visit(self, block: Block, damping: float) -> float:
         """Cavities and new sites of a block; its share of the log evidence."""
         rows, V, D, _ = block
-        tau, nu, D = self.tau[rows], self.nu[rows], D[:, None]
+        xp = namespace(V)
+        tau, nu, D = self.tau[rows, :], self.nu[rows, :], D[:, None]
         e = 1.0 / (1.0 + D * tau)
-        mean = D * e * nu + e * to_host(V.T @ cast(self.w, self.features.dtype))
-        variance = np.maximum(D * e + e**2 * self._spread(V), 1e-14)
+        mean = D * e * nu + e * (V.T @ cast(self.w, self.features.dtype))
+        variance = xp.clip(D * e + e**2 * self._spread(V), 1e-14, None)
         sites = Sites(tau, nu)
         cavity_mean, cavity_variance, broken = sites.cavities(mean, variance)
-        log_z, first, second = self.likelihood.tilted(self.y[rows], cavity_mean, cavity_variance)
+        log_z, first, second = self.likelihood.evaluate("tilted", self.y[rows], cavity_mean, cavity_variance)
         # |I + T^1/2 K T^1/2| = prod (1 + D tau) |B|
-        value = float(log_z.sum() + 0.5 * np.sum(np.log(e)))
+        value = float(xp.sum(log_z) + 0.5 * xp.sum(xp.log(e)))
         value += sites.log_evidence(mean, variance, cavity_mean, cavity_variance)
-        self.cavity_mean[rows], self.cavity_variance[rows] = cavity_mean, cavity_variance
-        new_tau, new_nu = matching_sites(cavity_mean, cavity_variance, first, second, FLOOR / variance)
-        keep = broken | ~np.isfinite(new_tau) | ~np.isfinite(new_nu)  # a broken cavity keeps the site it has
-        self.n_skipped += int(np.count_nonzero(keep))
-        self.tau[rows] = np.where(keep, tau, tau + damping * (new_tau - tau))
-        self.nu[rows] = np.where(keep, nu, nu + damping * (new_nu - nu))
+        self.cavity_mean[rows, :], self.cavity_variance[rows, :] = cavity_mean, cavity_variance
+        matched = matching_sites(cavity_mean, cavity_variance, first, second, FLOOR / variance)
+        keep = broken | ~xp.all(xp.isfinite(matched), axis=0)  # a broken cavity keeps the site it has
+        self.n_skipped += int(xp.count_nonzero(keep))
+        new_tau, new_nu = matched[0, ...], matched[1, ...]
+        self.tau[rows, :] = xp.where(keep, tau, tau + damping * (new_tau - tau))
+        self.nu[rows, :] = xp.where(keep, nu, nu + damping * (new_nu - nu))
         return value
 
-    def _spread(self, V: np.ndarray) -> np.ndarray:
+    def _spread(self, V: Array) -> Array:
         """v' B^-1 v for every row and class, (b, C)."""
         R = self.R if V.dtype == self.R.dtype else self._narrow
         norms = linalg.for_each_class(
             lambda c: linalg.column_norms(R[c, ...], V), R.shape[0], V.shape[0], on_host=is_numpy(V)
         )
-        return np.stack([to_host(norm) for norm in norms], axis=1).astype(float)
+        return cast(namespace(V).stack(norms, axis=1), float)
 
-    def _weights(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+    def _weights(self, block: Block) -> tuple[Array, Array]:
         """Lambda and e nu of a block's rows."""
-        tau, nu = self.tau[block.rows], self.nu[block.rows]
+        tau, nu = self.tau[block.rows, :], self.nu[block.rows, :]
         e = 1.0 / (1.0 + block.site_noise[:, None] * tau)
         return tau * e, e * nu
 
-    def _add(self, block: Block, weight: np.ndarray, location: np.ndarray) -> None:
+    def _add(self, block: Block, weight: Array, location: Array) -> None:
         """A block's share of B and of V (e nu), or a change of it."""
         V = block.V
 
@@ -172,7 +179,7 @@ class _Run:
             self._B[c, ...] += weighted_gram(V, weight[:, c])
 
         linalg.for_each_class(one, self._B.shape[0], V.shape[0], on_host=is_numpy(V))
-        self._location += V @ cast(like(location, V), self.features.dtype)
+        self._location += V @ cast(location, self.features.dtype)
 
     def _settle(self) -> None:
         """B = L L', R = L^-1."""

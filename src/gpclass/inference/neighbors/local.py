@@ -17,6 +17,8 @@ from ...numerics import linalg
 from ...numerics.compiled import over_rows
 from ...numerics.local_gp import PROFILES, nearest, pull, regress
 from .embedding import Embedding
+from .on_device import SentRows
+from .on_device import regress as on_device
 
 
 class LocalMoments(NamedTuple):
@@ -45,7 +47,8 @@ class LocalRegression:
 
     RBF and Matern kernels run in compiled loops; any other kernel is called once for each row, which is slower.
     ``embedding`` says which columns are categories to the kernel, for the search of neighbours. With a ``mixing``
-    U (d, d), for compiled kernels only, the metric is that of (x / length_scale) (I + U).
+    U (d, d), for compiled kernels only, the metric is that of (x / length_scale) (I + U). Where the training rows are
+    ``sent`` to a device, the batches of such kernels are computed there.
     """
 
     kernel: Kernel
@@ -53,6 +56,7 @@ class LocalRegression:
     weights: np.ndarray | None = None
     embedding: Embedding | None = None
     mixing: np.ndarray | None = None
+    sent: SentRows | None = None
 
     @property
     def profile(self) -> int | None:
@@ -115,6 +119,8 @@ class LocalRegression:
     def _compiled(
         self, X: np.ndarray, targets: np.ndarray, Q: np.ndarray, neighbors: np.ndarray, keep: bool
     ) -> tuple[LocalMoments, LocalPullback]:
+        if self.sent is not None:
+            return self._on_device(self.sent, Q, neighbors)
         (b, m), d, noise = neighbors.shape, X.shape[1], self._noise(len(X))
         length_scale = self.kernel.params["length_scale"]
         inverse_scale = np.ascontiguousarray(1.0 / np.broadcast_to(length_scale, (d,)))
@@ -145,6 +151,19 @@ class LocalRegression:
                 by_column = -np.einsum("nd,nd->d", by_mixed + by_mixed @ self.mixing.T, scaled)
             own_scale = by_column if np.ndim(length_scale) else by_column.sum()
             return LocalSlopes(self.kernel._collect({"length_scale": own_scale}), float(by_noise.sum()), by_mixing)
+
+        return LocalMoments(mean, np.maximum(variance, 1e-12)), pullback
+
+    def _on_device(self, rows: SentRows, Q: np.ndarray, neighbors: np.ndarray) -> tuple[LocalMoments, LocalPullback]:
+        length_scale = self.kernel.params["length_scale"]
+        inverse_scale = 1.0 / np.broadcast_to(length_scale, (Q.shape[1],))
+        nu = self.kernel.nu if isinstance(self.kernel, Matern) else np.inf
+        mean, variance, pull = on_device(rows, Q, neighbors, nu, inverse_scale, self.noise, self.mixing)
+
+        def pullback(p: np.ndarray, q: np.ndarray) -> LocalSlopes:
+            by_scale, by_noise, by_mixing = pull(p, q)
+            own_scale = by_scale if np.ndim(length_scale) else by_scale.sum()
+            return LocalSlopes(self.kernel._collect({"length_scale": own_scale}), by_noise, by_mixing)
 
         return LocalMoments(mean, np.maximum(variance, 1e-12)), pullback
 

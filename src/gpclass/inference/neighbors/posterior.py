@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from ...kernels import Kernel
+from ...numerics.devices import HOST, Place
 from ..base import Latent
 from ..calibration import Calibration
 from ..inducing.softmax_map import SoftmaxMode
 from .embedding import Embedding
 from .local import LocalMoments, LocalRegression
+from .on_device import SentRows
 from .search import NeighborIndex
 
 #: Rows that are predicted at a time.
@@ -36,6 +38,7 @@ class NeighborPosterior:
     index: str = "auto"
     weights: np.ndarray | None = None
     embedding: Embedding | None = None
+    place: Place = HOST
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("neighbor_index", "regression")}
@@ -46,15 +49,16 @@ class NeighborPosterior:
 
     @cached_property
     def regression(self) -> LocalRegression:
-        return LocalRegression(self.kernel, self.noise, self.weights, self.embedding)
+        sent = SentRows.of(self.place, self.X, self.targets, self.weights)
+        return LocalRegression(self.kernel, self.noise, self.weights, self.embedding, sent=sent)
 
     @cached_property
     def neighbor_index(self) -> NeighborIndex:
-        return NeighborIndex(self.regression.points(self.X), self.index)
+        return NeighborIndex(self.regression.points(self.X), self.index, place=self.place)
 
     def compact(self) -> NeighborPosterior:
-        """A copy for a file, without what is computed again when needed."""
-        return replace(self)
+        """A copy for a file, without what is computed again when needed, and for the host."""
+        return replace(self, place=HOST)
 
     def restored(self) -> NeighborPosterior:
         return self

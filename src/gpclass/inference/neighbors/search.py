@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from ...numerics.devices import HOST, Place
+from .on_device import device_search
+
 INDICES = ("auto", "exact", "approximate")
 #: From so many rows on "auto" is approximate, where faiss is installed.
 MANY_ROWS = 100_000
@@ -30,13 +33,18 @@ class NeighborIndex:
         rows.
     many_rows : int
         How many rows are many.
+    place : Place
+        On a device the search is always exact.
     """
 
-    def __init__(self, rows: np.ndarray, kind: str = "auto", many_rows: int = MANY_ROWS) -> None:
+    def __init__(self, rows: np.ndarray, kind: str = "auto", many_rows: int = MANY_ROWS, place: Place = HOST) -> None:
+        self.n_rows, self._dtype = len(rows), np.float32 if place.on_host else np.float64
+        if not place.on_host:
+            self._search = device_search(rows, place)
+            return
         has_faiss = find_spec("faiss") is not None
         if kind == "approximate" and not has_faiss:
             raise ImportError("index='approximate' needs faiss: pip install 'gpclass[neighbors]'")
-        self.n_rows = len(rows)
         rows = np.ascontiguousarray(rows, np.float32)
         approximate = kind == "approximate" or (kind == "auto" and len(rows) >= many_rows)
         self._search = _faiss_search(rows, approximate) if has_faiss else _sklearn_search(rows)
@@ -47,7 +55,7 @@ class NeighborIndex:
         ``own`` (b,) are the numbers of the queries themselves, which are left out. An approximate search that finds
         too few rows fills up with those it found.
         """
-        queries = np.ascontiguousarray(queries, np.float32)
+        queries = np.ascontiguousarray(queries, self._dtype)
         if own is None:
             return _filled(self._search(queries, n_neighbors))
         found = _filled(self._search(queries, n_neighbors + 1))
