@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEMO   ?= demo
 
-.PHONY: demo test slow lint docs bench clean
+.PHONY: demo dask-demo test slow lint docs bench clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(f"gpclass needs Python 3.11 or newer, found {sys.version.split()[0]}" if sys.version_info < (3, 11) else 0)'
@@ -15,6 +15,9 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)
 	$(BIN)/python -m gpclass.cli.demo --out $(DEMO)
+
+dask-demo: $(STAMP)
+	$(BIN)/python -m gpclass.cli.dask_demo
 
 test: lint
 	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist loadfile

@@ -3,8 +3,10 @@
 python benchmarks/bench_gpu.py [TASK ...] [--device cuda] [--rows N] [--results FILE]
 
 Tasks: satimage (exact, VB and EP, the same kernel on the host and on the device), isolet (exact, kernel learned), mnist
-(exact, VB with a given RBF kernel), mnist-sparse (1000 inducing points), million (a million generated rows, 20 columns,
-seven classes, 1000 inducing points). ``--rows`` takes that many of the training rows. Each line is written as it comes.
+(exact, VB with a given RBF kernel), mnist-learned (the same, learned), mnist-ep (20,000 rows, VB and EP with coupled
+sites), mnist-sparse (1000 inducing points), million (a million generated rows, 20 columns, seven classes, 1000 inducing
+points), covtype-neighbors and covtype-sparse (500,000 rows). ``--rows`` takes that many of the training rows. Each line
+is written as it comes. GPyTorch's sparse model beside ours: ``bench_svgp.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any
 import numpy as np
 from bench_tables import SHARED
 
-from gpclass import GPClassifier, SparseGPClassifier
+from gpclass import GPClassifier, NearestNeighborGPClassifier, SparseGPClassifier
 from gpclass.kernels import RBF, Matern
 from gpclass.numerics.devices import place_of
 
@@ -39,7 +41,7 @@ def generated(rows: int | None) -> tuple[np.ndarray, ...]:
     rng = np.random.default_rng(0)
     n = rows or 1_000_000
     X = rng.standard_normal((n + 10_000, 20))
-    y = np.argmax(np.sin(X @ rng.standard_normal((20, 7))) + 0.3 * rng.standard_normal((len(X), 7)), axis=1)
+    y = np.argmax(np.sin(X @ rng.standard_normal((20, 7)) / 4.0) + 0.3 * rng.standard_normal((len(X), 7)), axis=1)
     return X[:n], y[:n], X[n:], y[n:]
 
 
@@ -61,6 +63,34 @@ def mnist(device: str, rows: int | None) -> Iterator[Fit]:
     yield "mnist exact", model, *data("mnist", rows)
 
 
+def mnist_learned(device: str, rows: int | None) -> Iterator[Fit]:
+    model = GPClassifier(100.0 * RBF(5.0), hyper="evidence", inference="vb", device=device)
+    yield "mnist exact, learned", model, *data("mnist", rows)
+
+
+def mnist_ep(device: str, rows: int | None) -> Iterator[Fit]:
+    for inference in ("vb", "ep"):
+        model = GPClassifier(100.0 * RBF(5.0), hyper="fixed", inference=inference, device=device)
+        yield f"mnist {inference}", model, *data("mnist", rows or 20_000)
+
+
+def covtype(rows: int | None) -> tuple[np.ndarray, ...]:
+    """Random rows, and 10,000 others to test on."""
+    with np.load(SHARED / "data" / "covtype.npz", allow_pickle=False) as stored:
+        X, y = stored["X"].astype(float), stored["y"]
+    order, n = np.random.default_rng(0).permutation(len(y)), rows or 500_000
+    return X[order[:n]], y[order[:n]], X[order[-10_000:]], y[order[-10_000:]]
+
+
+def covtype_neighbors(device: str, rows: int | None) -> Iterator[Fit]:
+    yield "covtype neighbours", NearestNeighborGPClassifier(random_state=0, device=device), *covtype(rows)
+
+
+def covtype_sparse(device: str, rows: int | None) -> Iterator[Fit]:
+    model = SparseGPClassifier(n_inducing=5000, inducing="random", random_state=0, device=device)
+    yield "covtype sparse", model, *covtype(rows)
+
+
 def mnist_sparse(device: str, rows: int | None) -> Iterator[Fit]:
     for hyper in ("fixed", "auto"):
         model = SparseGPClassifier(
@@ -79,8 +109,12 @@ TASKS: dict[str, Callable[[str, int | None], Iterator[Fit]]] = {
     "satimage": satimage,
     "isolet": isolet,
     "mnist": mnist,
+    "mnist-learned": mnist_learned,
+    "mnist-ep": mnist_ep,
     "mnist-sparse": mnist_sparse,
     "million": million,
+    "covtype-neighbors": covtype_neighbors,
+    "covtype-sparse": covtype_sparse,
 }
 
 

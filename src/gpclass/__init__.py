@@ -43,6 +43,9 @@ _HOMES = {
     "save": "io.persistence",
 }
 
+#: Modules with a shorter name.
+_MODULES = {"decisions": "evaluation.decisions"}
+
 __all__ = [
     "GPClassifier",
     "GPOrdinalClassifier",
@@ -69,6 +72,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
         globals()[name] = found
         return found
+    if name in _MODULES:
+        return import_module(f".{_MODULES[name]}", __name__)
     if not name.startswith("_") and find_spec(f"{__name__}.{name}"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,6 +40,7 @@ from gpclass.hyper import (
     Metropolis,
     NearestNeighbors,
     Search,
+    StochasticEvidence,
 )
 from gpclass.hyper.nearest_neighbors import NeighborScales
 from gpclass.inference import Gibbs
@@ -154,6 +155,7 @@ SEARCHES: dict[type[Search], Any] = {
         n_inducing=10, hyper=NearestNeighbors(first=NeighborScales(max_iter=2), n_active=10, max_evaluations=3)
     ),
     NUTS: GPClassifier(RBF(1.0), hyper=NUTS(n_draws=4, n_tune=20, n_chains=1, n_models=2)),
+    StochasticEvidence: GPClassifier(RBF(1.0), hyper=StochasticEvidence(n_rows=20, n_steps=3)),
 }
 
 

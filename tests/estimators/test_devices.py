@@ -9,6 +9,7 @@ from sklearn import config_context
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from gpclass import GPClassifier, GPRegressor, SparseGPClassifier, load, save
+from gpclass.hyper import Evidence
 from gpclass.kernels import RBF, Matern
 from gpclass.numerics.arrays import is_numpy, to_host
 from gpclass.numerics.devices import HOST, Place
@@ -97,10 +98,30 @@ def test_regression(name):
     agree(model.sample_latent(there, 2, random_state=0), here.sample_latent(X[:, :2], 2, random_state=0), there, 1e-3)
 
 
+def test_a_device_learns_from_more_rows(monkeypatch):
+    monkeypatch.setattr("gpclass.estimators.gp_classifier._DEVICE_ROWS", 20)
+    there = moved(X, "array_api_strict")
+    model = GPClassifier(KERNEL, hyper="evidence", inference="vb").fit(there, Y)
+    assert len(model.hyper_.rows) == 20
+    assert GPClassifier(KERNEL, hyper=Evidence(max_rows=25)).fit(there, Y).hyper_.rows.size == 25
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+@pytest.mark.parametrize("hyper", ["auto", "held_out"])
+def test_searches_for_many_rows(name, hyper, monkeypatch):
+    monkeypatch.setattr("gpclass.estimators.gp_classifier.NEIGHBOR_ROWS", 40)
+    there = moved(TWO, name)
+    here, model = (GPClassifier(hyper=hyper, random_state=0).fit(rows, LABELS) for rows in (TWO, there))
+    np.testing.assert_allclose(model.hyper_.theta, here.hyper_.theta, atol=1e-5)
+    agree(model.predict_proba(there), here.predict_proba(TWO), there, 1e-5)
+
+
 @pytest.mark.parametrize("name", NAMESPACES)
 @pytest.mark.parametrize("approximation", ["dtc", "fitc"])
-def test_inducing_points(name, approximation, tmp_path):
+@pytest.mark.parametrize("inference", ["ep", "vb"])
+def test_inducing_points(name, approximation, inference, tmp_path):
     settings = {"n_inducing": 15, "approximation": approximation, "standardize": True, "random_state": 0}
+    settings["inference"] = inference
     here = SparseGPClassifier(KERNEL, **settings).fit(X, Y)
     there = moved(X, name)
     model = SparseGPClassifier(KERNEL, **settings).fit(there, moved(Y, name))
@@ -196,9 +217,30 @@ class TestBadInput:
             GPClassifier(Plain(1.0)).fit(there, Y)
         assert GPClassifier(Plain(1.0), device="cpu", hyper="fixed").fit(there, Y).score(there, Y) > 0.9
 
-    def test_an_engine_that_needs_numpy(self):
-        with pytest.raises(TypeError, match="SparseVB runs on the host: take inference='ep' or device='cpu'"):
-            SparseGPClassifier(KERNEL, inference="vb", n_inducing=9).fit(moved(X, "array_api_strict"), Y)
+    @pytest.mark.parametrize("method", ["predict_proba", "latent", "sample_latent"])
+    def test_memory_that_runs_out_in_predictions(self, monkeypatch, method):
+        there = moved(X, "array_api_strict")
+        model = GPClassifier(KERNEL, hyper="fixed").fit(there, Y)
+        expected = to_host(model.predict_proba(there))
+
+        def allocate(*args, **settings):
+            raise type("OutOfMemoryError", (RuntimeError,), {})("tried to allocate 2.00 GiB")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("gpclass.inference.posteriors.GaussianPosterior._cross_cov", allocate)
+            with pytest.raises(MemoryError, match=r"for predictions of 38 rows .*; predict fewer rows"):
+                getattr(model, method)(there)
+        agree(model.predict_proba(there), expected, there)
+
+    def test_memory_that_runs_out_with_inducing_points(self, monkeypatch):
+        def allocate(*args, **settings):
+            raise type("OutOfMemoryError", (RuntimeError,), {})("tried to allocate 2.00 GiB")
+
+        model = SparseGPClassifier(KERNEL, n_inducing=9)
+        monkeypatch.setattr("gpclass.inference.inducing.features.InducingBasis.block", allocate)
+        with pytest.raises(MemoryError, match=r"too little memory for 38 rows and the inducing points .* n_inducing"):
+            model.fit(moved(X, "array_api_strict"), Y)
+        assert not hasattr(model, "classes_")
 
     def test_a_device_that_is_not_there(self):
         with pytest.raises(ValueError, match="device must be None"):

@@ -44,6 +44,7 @@ from gpclass.hyper import (
     LeaveOneOut,
     Metropolis,
     NearestNeighbors,
+    StochasticEvidence,
     priors,
 )
 from gpclass.hyper.nearest_neighbors import NeighborScales
@@ -802,6 +803,10 @@ def ivm_regressor_partial_fit() -> Numbers:
     return describe(model.partial_fit(X[35:], y[35:]), X_test, True)
 
 
+steps = StochasticEvidence(n_rows=30, n_steps=10)
+search("stochastic", GPClassifier(4.0 * RBF(1.0), hyper=steps, random_state=0), iris)
+
+
 # ---- nearest neighbours --------------------------------------------------------------------------------------------
 
 near = {"hyper": "fixed", "index": "exact", "random_state": 0}
@@ -837,7 +842,12 @@ def tasks(name: str, model: Any, numbers: bool, searched: bool = False) -> None:
 tasks("multi_task_labels", MultiTaskIVMClassifier(4.0 * RBF(1.0), n_active=30, **given), numbers=False)
 tasks("multi_task_numbers", MultiTaskIVMRegressor(1.0 * RBF(1.0), n_active=30, **given), numbers=True)
 tasks("multi_task_labels_learned", MultiTaskIVMClassifier(n_active=30, random_state=0), numbers=False, searched=True)
-tasks("multi_task_numbers_learned", MultiTaskIVMRegressor(n_active=30, random_state=0), numbers=True, searched=True)
+tasks(
+    "multi_task_numbers_learned",
+    MultiTaskIVMRegressor(1.0 * RBF(1.0), n_active=30, hyper=Evidence(tol=1e-12), random_state=0),
+    numbers=True,
+    searched=True,
+)
 tasks(
     "multi_task_alternating",
     MultiTaskIVMClassifier(4.0 * RBF(1.5), n_active=45, hyper=Alternating(n_rounds=1), random_state=0),

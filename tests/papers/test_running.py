@@ -10,6 +10,7 @@ import time
 import warnings
 from types import SimpleNamespace
 
+import joblib
 import numpy as np
 import pytest
 
@@ -54,6 +55,13 @@ def experiment(**changes):
 @pytest.fixture(autouse=True)
 def no_calls():
     calls.clear()
+
+
+def test_tasks_run_where_joblib_is_told(tmp_path):
+    with joblib.parallel_config(backend="threading"):
+        result = reproduce(experiment(), "full", tmp_path, n_jobs=2)
+    assert sorted(calls) == [0, 1, 2, 3]  # of this process
+    assert result.n_earlier == 0
 
 
 def test_finished_tasks_are_not_repeated(tmp_path):

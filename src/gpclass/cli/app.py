@@ -6,6 +6,7 @@ import typer
 
 from . import models, papers
 from ._console import one_line_errors, replace_unencodable
+from ._dask import DaskCommand
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
@@ -36,4 +37,5 @@ for _panel, _functions in (
     ("The papers", (papers.reproduce, papers.report)),
 ):
     for _command in _functions:
-        app.command(rich_help_panel=_panel)(one_line_errors()(_command))
+        _class = DaskCommand if _command in (models.fit, models.predict) else None
+        app.command(rich_help_panel=_panel, cls=_class)(one_line_errors()(_command))

@@ -27,9 +27,14 @@ def _argument(help: str) -> Any:
 
 
 TableFile = Annotated[Path, _argument("A CSV, TSV or Parquet file with column names.")]
+TableFiles = Annotated[str, _argument("A CSV, TSV or Parquet file with column names; with --dask many of them.")]
 ModelFile = Annotated[Path, _argument("A model saved by 'gpclass fit --save'.")]
 AsJson = Annotated[bool, _option("Write JSON on standard output, for scripts.", "--json")]
 Encoding = Annotated[str | None, _option("Of a text file, if it is not UTF-8: cp1252, latin-1, ...")]
+Dask = Annotated[
+    str | None,
+    _option("By Dask, for more rows than one machine holds: on this machine, or the scheduler at ADDRESS.", "--dask"),
+]
 Target = Annotated[str, _option("The column to predict.", "--target", "-t")]
 Drop = Annotated[list[str] | None, _option("A column to leave out; may be repeated.")]
 Keep = Annotated[list[str] | None, _option("A column to use although it looks like an id; may be repeated.")]
@@ -37,7 +42,7 @@ Category = Annotated[list[str] | None, _option("A column whose numbers are categ
 
 
 def fit(
-    data: TableFile,
+    data: TableFiles,
     target: Target,
     save: Annotated[Path | None, _option("The file to save the model to.", "--save", "-s")] = None,
     ordinal: Annotated[str | None, _option("Ordered labels, from lowest to highest: low,mid,high.")] = None,
@@ -57,17 +62,35 @@ def fit(
         str, typer.Option(help="auto (by the number of rows), vb, ep, laplace, nearest, sparse or ivm.")
     ] = "auto",
     encoding: Encoding = None,
+    dask: Dask = None,
     json: AsJson = False,
 ) -> None:
     """Fit a model to a table, print its scores, and save it.
 
     Columns may hold numbers, text and missing values. Columns that only identify rows are left out. Scores come from
     leave-one-out or held-out predictions, so they estimate the performance on new rows.
+
+    With --dask the table may be many files, 'data/*.parquet', with no missing values.
     """
-    _check_output(save, data, views)
+    if dask is not None:
+        others: dict[str, Any] = {
+            "--ordinal": ordinal,
+            "--regress": regress,
+            "--unlabelled": unlabelled,
+            "--weights": weights,
+            "--engine": engine != "auto",
+        }
+        others |= {"--views": views, "--keep": keep, "--category": category, "--encoding": encoding}
+        _refuse_beside_dask(others)
+        _check_output(save)
+        from . import _dask
+
+        _dask.fit(data, target, save, drop or [], dask, json)
+        return
+    _check_output(save, Path(data), views)
     from ..tabular import read_table
 
-    table = read_table(data, encoding)
+    table = read_table(Path(data), encoding)
     table.column(target)  # a wrong name fails before the slow imports
     if not json:
         print_line(f"{data}: {count(len(table), 'row')}, {count(len(table.columns), 'column')}")
@@ -106,9 +129,10 @@ def fit(
 
 def predict(
     model: ModelFile,
-    data: TableFile,
+    data: TableFiles,
     save: Annotated[Path | None, _option("A CSV file; otherwise standard output.", "--out", "-o")] = None,
     encoding: Encoding = None,
+    dask: Dask = None,
     json: AsJson = False,
 ) -> None:
     """Predict the rows of a table.
@@ -117,11 +141,19 @@ def predict(
     (reducible by more data) and aleatoric, the similarity to the most similar training row, and whether the row is far
     from the training rows: less similar to any of them than 99 % of them are to each other. For regression: mean and
     standard deviation, split in the same way. A fair coin has an entropy of 0.69 nats.
+
+    With --dask, for a model that was fitted with it: labels and probabilities, in a folder of Parquet files.
     """
-    _check_output(save, data, model)
+    if dask is not None:
+        _refuse_beside_dask({"--encoding": encoding})
+        from . import _dask
+
+        _dask.predict(model, data, save, dask, json)
+        return
+    _check_output(save, Path(data), model)
     from ..tabular import read_table
 
-    table = read_table(data, encoding)
+    table = read_table(Path(data), encoding)
     loaded = _load(model)
     frame, notes = loaded.frame(table)
     predictions = loaded.predictions_of_frame(frame)
@@ -231,6 +263,12 @@ def compare(
         print_json({"scores": [_as_loss(score) for score in result.scores], "folds": folds, "notes": notes})
     else:
         tables.show_comparison(result.scores, folds)
+
+
+def _refuse_beside_dask(options: Mapping[str, Any]) -> None:
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise fail(f"expected no {given[0]} beside --dask", 2)
 
 
 def _order(given: str | None) -> list[str] | None:

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from ..training.row_order import RowOrder
 from ..training.trained import Settings, Trained
 from ._documentation import Documented
 from ._inputs import Inputs, takes_missing
+from .distributed import is_collection
 
 SEARCHES: Mapping[str, type[Search]] = {
     "alternating": hyper.Alternating,
@@ -43,6 +44,7 @@ SEARCHES: Mapping[str, type[Search]] = {
     "metropolis": hyper.Metropolis,
     "neighbors": hyper.NearestNeighbors,
     "nuts": hyper.NUTS,
+    "stochastic": hyper.StochasticEvidence,
 }
 #: From so many rows on, the estimators for many rows learn by held-out rows
 #: (docs/decisions/0035-held-out-rows-for-kernel-parameters.md).
@@ -272,6 +274,11 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
     def _rows(self, X: Any, grams: Any = None, rows: Any = None) -> Any:
         """New rows, checked, in the kernel's units and in the place of the model."""
         check_is_fitted(self)
+        if is_collection(X):
+            raise TypeError(
+                f"expected rows in memory, got a Dask collection: of those {type(self).__name__} gives predictions and "
+                "probabilities alone"
+            )
         return self._inputs.sent(self._inputs.transform(self, host_rows(X), grams, rows))
 
     def latent(self, X: Any, full_cov: bool = False) -> Latent:
@@ -293,11 +300,19 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         return Latent(*(beside(part, X) for part in self._latent(self._rows(X), full_cov)))
 
     def _latent(self, rows: Any, full_cov: bool) -> Latent:
-        return self.posterior_.joint(rows) if full_cov else self.posterior_.latent(rows)
+        with self._enough_memory(rows):
+            return self.posterior_.joint(rows) if full_cov else self.posterior_.latent(rows)
+
+    def _enough_memory(self, rows: Any) -> AbstractContextManager:
+        """For predictions: memory that the device does not have is an error that says so."""
+        what = f"predictions of {rows.shape[0]} rows"
+        return self._inputs.place.refusing_too_much(what, "predict fewer rows at a time")
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draws (n_samples, m, C) of the latent functions at the rows of X, correlated between rows."""
-        draws = self.posterior_.sample(self._rows(X), n_samples, generator(random_state))
+        rows = self._rows(X)
+        with self._enough_memory(rows):
+            draws = self.posterior_.sample(rows, n_samples, generator(random_state))
         return beside(draws, X)
 
     @property

@@ -14,6 +14,7 @@ from ..likelihoods import Gaussian, Likelihood, Logit, MultinomialProbit, Probit
 from ..numerics.devices import beside, host_labels, host_rows
 from ..training.trained import Trained
 from ._base import SHAPES, Base
+from .distributed import lazily
 
 LIKELIHOODS = {"probit": Probit, "logit": Logit, "multinomial_probit": MultinomialProbit, "softmax": Softmax}
 
@@ -87,26 +88,34 @@ class GPClassifierMixin(ClassifierMixin, Base):
             loo_proba[kept] = trained.loo_proba
         return {"classes_": classes, "calibration_": trained.calibration, "loo_proba_": loo_proba}
 
+    @lazily
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``."""
+        """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``.
+
+        Of a Dask collection, here and in ``predict_proba`` and ``predict``, a lazy Dask array.
+        """
         return beside(self._log_proba(self._rows(X)), X)
 
+    @lazily
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``."""
         return beside(self._proba(self._rows(X)), X)
 
+    @lazily
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row."""
         most_probable = self._proba(self._rows(X)).argmax(axis=1)
         return beside(self.classes_[most_probable], X)
 
+    @lazily
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose most probable label is right."""
         y, sample_weight = host_labels(y, X), host_labels(sample_weight, X, "sample_weight")
         return accuracy_score(y, self.predict(host_rows(X)), sample_weight=sample_weight)
 
     def _log_proba(self, rows: Any) -> np.ndarray:
-        return self.posterior_.predict_log(self.likelihood_, rows, self.calibration_)
+        with self._enough_memory(rows):
+            return self.posterior_.predict_log(self.likelihood_, rows, self.calibration_)
 
     def _proba(self, rows: Any) -> np.ndarray:
         proba = np.exp(self._log_proba(rows))

@@ -13,6 +13,7 @@ from ..inference.neighbors.posterior import NeighborPosterior
 from ..inference.neighbors.search import INDICES
 from ..inference.settings import check_counts
 from ..kernels import Kernel, Matern, PerClass, from_sklearn
+from ..numerics.devices import Place
 from ..training.monitor import Monitor
 from ..training.neighbors import TrainedNeighbors, train_neighbors
 from ._base import Base, generator
@@ -72,11 +73,13 @@ class NeighborMixin(Base):
         settings: NeighborSettings,
         monitor: Monitor,
         weights: np.ndarray | None,
+        place: Place,
     ) -> tuple[Inputs, TrainedNeighbors, Embedding]:
         inputs = inputs.standardized(rows, self.kernel, self.standardize, weights)
         kernel, X, before, after = self._embedded(inputs, rows)
-        problem = NeighborProblem(kernel, link, X, y, targets, weights, embedding=after)
-        return inputs, train_neighbors(problem, settings, generator(self.random_state), monitor), before
+        with place.refusing_too_much(f"{len(y)} rows and their neighbours", "fit on the host: device='cpu'"):
+            problem = NeighborProblem(kernel, link, X, y, targets, weights, embedding=after).sent_to(place)
+            return inputs, train_neighbors(problem, settings, generator(self.random_state), monitor), before
 
     @staticmethod
     def _weights(sample_weight: Any, rows: np.ndarray) -> np.ndarray | None:

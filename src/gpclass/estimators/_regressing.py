@@ -13,6 +13,7 @@ from ..numerics.devices import beside
 from ..training.trained import Trained
 from ._base import Base
 from ._targets import Targets
+from .distributed import lazily
 
 
 class GPRegressorMixin(RegressorMixin, Base):
@@ -42,6 +43,7 @@ class GPRegressorMixin(RegressorMixin, Base):
             "noise_std_": targets.scale * float(np.sqrt(trained.likelihood.variance)),
         }
 
+    @lazily
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean (m,) of new targets; with ``return_std`` or ``return_cov`` also their spread, noise included."""
         found = self._in_units(return_std, return_cov, lambda: self._moments(self._rows(X), return_cov))

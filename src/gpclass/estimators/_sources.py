@@ -1,16 +1,31 @@
 """Where the rows of a large fit come from: an array, a memory map, or blocks that can be read again and again."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 from zlib import crc32
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 
-from ..inference.inducing.features import BLOCK_ROWS
-from ._inputs import refuse_huge
-from ._labels import check_labels, label_column, refuse_masked
+from ..inference.inducing.features import (
+    BLOCK_ROWS,
+    LARGE_BLOCK_ROWS,
+    MANY_ROWS,
+    DeviceRows,
+    Features,
+    InducingBasis,
+)
+from ..inference.problem import Problem
+from ..numerics.devices import Place
+from ..training.row_order import RowOrder
+from ..training.trained import LabelWeights, Trained
+from ._inputs import Inputs, refuse_huge
+from ._labels import Labels, check_labels, label_column, refuse_masked
+from ._sampling import chosen, class_sizes, priorities, row_hashes
 
 
 class Source:
@@ -118,9 +133,83 @@ class ScaledRows:
         return self.source.n_rows
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        start = 0
+        n = self.source.n_rows
+        size = 1 if n < MANY_ROWS else LARGE_BLOCK_ROWS  # blocks of many rows are put together
+        start, stop, waiting = 0, 0, []
         for X in self.source.read():
-            yield slice(start, start + len(X)), self.scaled(X)
-            start += len(X)
-        if start != self.source.n_rows:
-            raise ValueError(f"expected {self.source.n_rows} rows in every pass over the blocks, got {start}")
+            waiting.append(X)
+            stop += len(X)
+            if stop - start >= min(size, n - start):
+                yield slice(start, stop), self.scaled(np.concatenate(waiting))
+                start, waiting = stop, []
+        if stop != n:
+            raise ValueError(f"expected {n} rows in every pass over the blocks, got {stop}")
+
+
+@dataclass(frozen=True)
+class SourceRows:
+    """Training rows of this machine, for estimators that learn from a ``sample`` of them and then read all in blocks.
+
+    ``few`` are the numbers of the sampled rows in the ``order`` of training.
+    """
+
+    inputs: Inputs
+    source: Source
+    order: RowOrder
+    labels: Labels
+    codes: np.ndarray
+    sample: np.ndarray
+    sample_codes: np.ndarray
+    few: np.ndarray
+    place: Place
+
+    #: whether rows are on other machines
+    elsewhere: ClassVar[bool] = False
+
+    @classmethod
+    def of(
+        cls, inputs: Inputs, source: Source, order: RowOrder, n_sampled: int, place: Place, rng: np.random.Generator
+    ) -> SourceRows:
+        labels = Labels.of(source.y)
+        codes = labels.encode(source.y)
+        few = np.arange(source.n_rows)
+        if source.n_rows > n_sampled:
+            seed = int(rng.integers(2**63))
+            numbers = slice(None) if inputs.columns.categorical is None else ~inputs.columns.categorical
+            hashes = np.concatenate([row_hashes(X[:, numbers], seed) for X in source.read()])
+            few = chosen(priorities(hashes), codes, class_sizes(np.bincount(codes), n_sampled))
+        sample = source.subset(few)
+        among = RowOrder.of(sample, codes[few])  # once more, for the rows of blocks
+        few = few[among.rows]
+        return cls(inputs, source, order, labels, codes, sample[among.rows], codes[few], few, place)
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.n_rows
+
+    @property
+    def scaler(self) -> StandardScaler:
+        return self.source.scaler
+
+    @property
+    def label_weights(self) -> LabelWeights:
+        return LabelWeights.of(self.codes, len(self.labels))
+
+    def sums(self, basis: InducingBasis, inputs: Inputs, sample: Problem) -> Features:
+        """All rows through inducing points."""
+        scaled = ScaledRows(self.source, inputs.scaled)
+        return Features.on(basis, scaled if self.place.on_host else DeviceRows(scaled, self.place))
+
+    @property
+    def content(self) -> int:
+        """A checksum of the labels and of the sampled rows."""
+        return crc32(self.codes.tobytes(), crc32(np.ascontiguousarray(self.sample).tobytes()))
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Fitted attributes of their own."""
+        return {}
+
+    def renumbered(self, trained: Trained) -> Trained:
+        """What was trained, with rows numbered as in the table."""
+        return replace(trained, hyper=trained.hyper.renumbered(self.few)).renumbered(self.order.rows)

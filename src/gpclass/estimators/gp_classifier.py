@@ -26,9 +26,12 @@ from ._base import NEIGHBOR_ROWS, GPEstimator, choose_engine, choose_search, gen
 from ._classifying import GPClassifierMixin, best_engine
 from ._inputs import Inputs
 from ._labels import Labels, check_labels, class_factors, is_soft, soft_labels
+from .distributed import lazily
 
 #: Latent functions times cubed rows, of the last fit and of learning, up to which a family is learned; beyond, one
 #: kernel by VB is several times faster.
+#: Rows that the words "auto" and "evidence" learn from on a device.
+_DEVICE_ROWS = 2000
 _MOST_WORK, _MOST_LEARNING = 2e9, 3e8
 #: Tolerances of engines that learn default kernels (at theirs, evidences are known to 0.01 nats), and of VB's last step
 #: at the final fit: the one before it was the square root of that.
@@ -61,11 +64,11 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         sampling: slow, and the truth at the learned kernel parameters.
     hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" and "loo" learn kernel parameters by maximum evidence and by leave-one-out predictions, "neighbors"
-        learns a length-scale for each input by predictions from nearest rows, "fixed" leaves all alone. "auto" is
-        "neighbors" from 1000 rows on with the default kernel of numbers, else "evidence". Others sample parameters and
-        average predictions: "importance" (importance sampling, the quickest), "nuts" (the no-U-turn sampler, needs
-        ``pip install gpclass[mcmc]``), "hmc" (hybrid Monte Carlo as in WB98), and "metropolis" (together with the
-        latent functions; needs ``inference="gibbs"``).
+        learns a length-scale for each input by predictions from nearest rows, "stochastic" takes steps on the evidence
+        of random subsets of rows, "fixed" leaves all alone. "auto" is "neighbors" from 1000 rows on with the default
+        kernel of numbers, else "evidence". Others sample parameters and average predictions: "importance" (importance
+        sampling, the quickest), "nuts" (the no-U-turn sampler, needs ``pip install gpclass[mcmc]``), "hmc" (hybrid
+        Monte Carlo as in WB98), and "metropolis" (together with the latent functions; needs ``inference="gibbs"``).
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means, one for all latent variances, and the share of labels that
         no model foretells, from leave-one-out predictions of the training labels; "gibbs" goes without.
@@ -198,6 +201,8 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
             n_latent = likelihood.n_latent(len(labels))
             by_ep = default and isinstance(search, Evidence) and _is_quick(n_latent, int(np.sum(kept)), search.max_rows)
             engine = self._engine(likelihood, soft or not plain, by_ep)
+            if not place.on_host and isinstance(self.hyper, str) and isinstance(search, Evidence):
+                search = replace(search, max_rows=_DEVICE_ROWS)
             if soft:
                 likelihood = SoftLabels(base=likelihood, proba=weighted.proba)
             try:
@@ -228,6 +233,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
             raise ValueError("draws at new rows need the covariances between them, which a Gram view does not have")
         return super().sample_latent(X, n_samples, random_state)
 
+    @lazily
     def predict_log_proba(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
         """Log probabilities (m, n_classes), accurate far in the tails; columns as in ``classes_``.
 
@@ -235,6 +241,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         """
         return beside(self._log_proba(self._rows(X, grams, rows)), X)
 
+    @lazily
     def predict_proba(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
         """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``.
 
@@ -242,11 +249,13 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         """
         return beside(self._proba(self._rows(X, grams, rows)), X)
 
+    @lazily
     def predict(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
         """The most probable label of each row; ``grams`` and ``rows`` as for ``predict_log_proba``."""
         most_probable = self._proba(self._rows(X, grams, rows)).argmax(axis=1)
         return beside(self.classes_[most_probable], X)
 
+    @lazily
     def score(self, X: Any, y: Any, sample_weight: Any = None, grams: Any = None, rows: Any = None) -> float:
         """The share of rows whose most probable label is right; ``grams`` and ``rows`` as for ``predict``."""
         y, sample_weight = host_labels(y, X), host_labels(sample_weight, X, "sample_weight")

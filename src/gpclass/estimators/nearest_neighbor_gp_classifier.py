@@ -10,12 +10,14 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from ..inference.neighbors.link import ClassLink
+from ..numerics.devices import host_labels, host_rows, place_of
 from ..training.neighbors import TrainedNeighbors
-from ._base import GPEstimator
+from ._base import GPEstimator, generator
 from ._classifying import GPClassifierMixin
 from ._inputs import Inputs
 from ._labels import Labels, check_labels, class_factors
 from ._neighbors import NeighborMixin
+from .distributed import is_collection
 
 
 class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator):
@@ -48,8 +50,9 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
         Whether to learn the share of labels that are independent of the inputs.
     class_weight : "balanced", dict of label to weight, or None, default=None
         How often rows of each class count, on top of ``sample_weight``.
-    standardize, random_state, verbose
-        As for ``GPClassifier``; ``random_state`` draws the batches.
+    standardize, random_state, device, verbose
+        As for ``GPClassifier``; ``random_state`` draws the batches. On a device the search of neighbours, which is
+        exact there, and their regressions run; the global model stays on the host.
 
     Attributes
     ----------
@@ -92,6 +95,7 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
         class_weight: Any = None,
         standardize: Any = "auto",
         random_state: Any = None,
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -104,6 +108,7 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
         self.class_weight = class_weight
         self.standardize = standardize
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
 
     @with_callbacks
@@ -111,14 +116,32 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
         """Fit to rows X (n, n_features) with labels y (n,), which count ``sample_weight`` (n,) times.
 
         An interrupt (Ctrl-C) while the metric is learned leaves a model with the best one so far, and is then raised.
+
+        X and y may be Dask collections: the metric is learned from a sample of 100,000 rows, and predictions come from
+        the nearest rows of all chunks, which stay where they are.
         """
+        if is_collection(X):
+            from .distributed.neighbors import fit_chunks
+
+            if sample_weight is not None or self.class_weight is not None:
+                raise ValueError("expected no sample_weight and no class_weight with a Dask collection")
+
+            def fit_sample(given: Any, labels: np.ndarray, n_left_out: int) -> None:
+                self._fit(given, labels, n_left_out=n_left_out)
+
+            return fit_chunks(self, X, y, generator(self.random_state), fit_sample)
         return self._fit(X, y, sample_weight)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> NearestNeighborGPClassifier:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, n_left_out: int = 0
+    ) -> NearestNeighborGPClassifier:
+        """``fit``; from the first ``n_left_out`` rows only the categories of columns are learned."""
         with self._monitor() as monitor:
             settings = replace(self._check_settings(), stacks=bool(self.global_model), calibrates=self._calibrates)
-            y = check_labels(y)
+            place, y = place_of(self.device, X), check_labels(host_labels(y, X))
+            sample_weight, X = host_labels(sample_weight, X, "sample_weight"), host_rows(X)
             inputs, rows, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
+            rows, y = rows[n_left_out:], y[n_left_out:]
             labels = Labels.of(y) if classes is None else Labels.listed(classes)
             codes, factors = labels.encode(y), None
             if self.class_weight is not None:
@@ -130,7 +153,9 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
             shares = shares / shares.sum()
             targets = self._targets_of(codes, shares)
             link = ClassLink.start(shares)
-            inputs, trained, embedding = self._train(inputs, rows, codes, targets, link, settings, monitor, weights)
+            inputs, trained, embedding = self._train(
+                inputs, rows, codes, targets, link, settings, monitor, weights, place
+            )
         self._store_model(inputs, trained, labels, embedding, factors, len(codes))
         return self
 
@@ -177,7 +202,8 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
         if not hasattr(self, "_labels"):
             return self._fit(X, y, sample_weight, classes)
         with self._monitor():
-            rows, y = self._inputs.check(self, X, check_labels(y), order="C")
+            y, sample_weight = check_labels(host_labels(y, X)), host_labels(sample_weight, X, "sample_weight")
+            rows, y = self._inputs.check(self, host_rows(X), y, order="C")
             if classes is not None and not np.array_equal(Labels.listed(classes).classes, self.classes_):
                 raise ValueError(f"classes= is {list(classes)!r}, but the model has {self.classes_.tolist()}")
             hint = "; list all classes that can come in the first call: partial_fit(X, y, classes=...)"
@@ -197,7 +223,8 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
         """Probabilities (n, n_classes) of each training row's labels without its own label."""
         check_is_fitted(self)
         if self._loo_proba is None:
-            latent = self._local.leave_one_out(np.arange(len(self._local.X)))
+            rows = np.arange(len(self._local.X))
+            latent = self._local.leave_one_out(rows)
             proba = np.exp(self.calibration_.log_proba(self.likelihood_, *latent))
             self._loo_proba = proba / proba.sum(axis=1, keepdims=True)
         return self._loo_proba

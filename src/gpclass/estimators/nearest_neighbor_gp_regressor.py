@@ -9,6 +9,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from ..inference.neighbors.link import GaussianLink
+from ..numerics.devices import host_labels, host_rows, place_of
 from ._base import GPEstimator
 from ._inputs import Inputs
 from ._neighbors import NeighborMixin
@@ -21,7 +22,7 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
 
     Parameters
     ----------
-    kernel, n_neighbors, index, hyper, max_iter, standardize, random_state, verbose
+    kernel, n_neighbors, index, hyper, max_iter, standardize, random_state, device, verbose
         As for ``NearestNeighborGPClassifier``; the kernel has unit variance, and its amplitude is learned beside it.
 
     Attributes
@@ -53,6 +54,7 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
         max_iter: int = 1000,
         standardize: Any = "auto",
         random_state: Any = None,
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -62,6 +64,7 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
         self.max_iter = max_iter
         self.standardize = standardize
         self.random_state = random_state
+        self.device = device
         self.verbose = verbose
 
     @with_callbacks
@@ -69,13 +72,17 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
         """Fit to rows X (n, n_features) with targets y (n,), which count ``sample_weight`` (n,) times."""
         with self._monitor() as monitor:
             settings = self._check_settings()
-            inputs, rows, y = Inputs.fit(self, X, check_targets(y), order="C", y_numeric=True, ensure_min_samples=2)
+            place, y = place_of(self.device, X), check_targets(host_labels(y, X))
+            sample_weight, X = host_labels(sample_weight, X, "sample_weight"), host_rows(X)
+            inputs, rows, y = Inputs.fit(self, X, y, order="C", y_numeric=True, ensure_min_samples=2)
             weights = self._weights(sample_weight, rows)
             rows, y, weights = self._without_zeros(rows, np.asarray(y, dtype=float), weights)
             targets = Targets.of(y, weights)
             z = targets.transform(y)
             link = GaussianLink()
-            inputs, trained, embedding = self._train(inputs, rows, z, z[:, None], link, settings, monitor, weights)
+            inputs, trained, embedding = self._train(
+                inputs, rows, z, z[:, None], link, settings, monitor, weights, place
+            )
         noise = trained.likelihood.scale * np.exp(trained.hyper.theta[trained.kernel.theta.size])
         more = {
             "_targets": targets,
@@ -96,7 +103,8 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
         if not hasattr(self, "_targets"):
             return self.fit(X, y, sample_weight)
         with self._monitor():
-            rows, y = self._inputs.check(self, X, check_targets(y), order="C", y_numeric=True)
+            y, sample_weight = check_targets(host_labels(y, X)), host_labels(sample_weight, X, "sample_weight")
+            rows, y = self._inputs.check(self, host_rows(X), y, order="C", y_numeric=True)
             weights = self._weights(sample_weight, rows)
             rows, y, weights = self._without_zeros(rows, np.asarray(y, dtype=float), weights)
             points = self._points(self._inputs.scaled(rows))

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ..inference import IVM, InducingPrior, SparseEP, SparseVB
+from ..inference import IVM, InducingPrior, ParallelEP, SparseEP, SparseVB
 from ..inference.active.ivm import default_size
-from ..inference.inducing.features import Features
+from ..inference.base import Engine, Latent
+from ..inference.inducing.features import InducingBasis
 from ..inference.settings import check_setting
 from ..kernels import Kernel, PerClass
 from ..likelihoods import Likelihood
 from ..numerics.arrays import to_host
-from ..numerics.devices import host_labels, host_rows, place_of
+from ..numerics.devices import HOST, host_labels, host_rows, place_of
+from ..training.checkpoint import Checkpoint
 from ..training.inducing import InducingPoints, train_inducing
 from ..training.row_order import RowOrder
-from ..training.trained import LabelWeights
 from ._active import search_for_many_rows
 from ._base import GPEstimator, check_runs, choose_engine, generator
 from ._classifying import GPClassifierMixin, best_engine
 from ._inputs import Inputs
-from ._labels import Labels, check_labels, label_column
-from ._sources import ScaledRows, Source, from_array, from_blocks
+from ._labels import check_labels, label_column
+from ._sources import SourceRows, from_array, from_blocks
+from .distributed import is_collection
 
 ENGINES = {"ep": SparseEP, "vb": SparseVB}
 INDUCING = ("ivm", "kmeans++", "random")
@@ -36,7 +41,7 @@ SAMPLE_ROWS = 20000
 
 
 class SparseGPClassifier(GPClassifierMixin, GPEstimator):
-    """Gaussian-process classifier for many rows: every label counts, through S inducing rows.
+    """Gaussian-process classifier for many rows: every label counts, through S inducing points.
 
     A pass over the data costs O(n S^2 K) time; memory is O(S^2 K) and what a block of rows needs, with a few numbers
     for each row, and up to 2 GiB more where that spares computing the same covariances again.
@@ -45,19 +50,20 @@ class SparseGPClassifier(GPClassifierMixin, GPEstimator):
     ----------
     kernel, likelihood : as for ``GPClassifier``; one kernel for all classes
     n_inducing : int or None, default=None
-        Number S of inducing rows; None is a tenth of the rows or 25 for each class, at least 500 and at most 1000, or
+        Number S of inducing points; None is a tenth of the rows or 25 for each class, at least 500 and at most 1000, or
         all where there are fewer.
     inducing : "ivm", "kmeans++", "random", or rows (S, n_features), default="ivm"
         Where they are: the rows that the informative vector machine keeps, rows far from each other, rows at random, or
         any given ones.
-    inference : "ep", "vb", ``SparseEP(...)`` or ``SparseVB(...)``, default="ep"
-        Expectation propagation, or variational Bayes, whose cost hardly grows with the number of classes.
+    inference : "ep", "vb", ``SparseEP(...)``, ``ParallelEP(...)`` or ``SparseVB(...)``, default="ep"
+        Expectation propagation (``SparseEP``, from more than 20000 rows on ``ParallelEP``), or variational Bayes, whose
+        cost hardly grows with the number of classes.
     approximation : "dtc" or "fitc", default="dtc"
-        Whether the part of a row's latent value that the inducing rows cannot explain is left out where its label is
-        used ("dtc"), or is noise on it ("fitc"). "fitc" is the proper model; "dtc" learns more from few inducing rows.
+        Whether the part of a row's latent value that the inducing points cannot explain is left out where its label is
+        used ("dtc"), or is noise on it ("fitc"). "fitc" is the proper model; "dtc" learns more from few points.
     hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" learns kernel parameters from at most 350 rows; ``Evidence(max_rows=None)`` from all (at most 20000),
-        through the inducing rows. "held_out" puts right what "evidence" says of scale by the predictions of rows set
+        through the inducing points. "held_out" puts right what "evidence" says of scale by the predictions of rows set
         aside. "neighbors" learns a length-scale for each input from nearest rows, then puts right the scale. "loo" and
         "fixed" as for ``GPClassifier``. "auto" is "neighbors" from 1000 rows on with the default kernel of numbers,
         "held_out" from 5000 rows on with others, else "evidence".
@@ -65,7 +71,10 @@ class SparseGPClassifier(GPClassifierMixin, GPEstimator):
         After fitting, learn two factors and the share of lapses, as ``GPClassifier`` does, from predictions of
         each row's label without it.
     dtype : "float64" or "float32", default="float64"
-        Of covariances with the inducing rows: "float32" is twice as fast.
+        Of covariances with the inducing points: "float32" is twice as fast.
+    checkpoint : str, path or None, default=None
+        A file for what a long fit has reached: the next fit to the same rows goes on from there. It is a pickle, and
+        deleted when the fit is done. ``random_state=None`` is 0 then.
     n_restarts_optimizer, standardize, random_state, n_jobs, device, verbose
         As for ``GPClassifier``.
 
@@ -75,6 +84,8 @@ class SparseGPClassifier(GPClassifierMixin, GPEstimator):
     classes_, kernel_, likelihood_, log_evidence_, calibration_, loo_proba_, relevance_, hyper_, info_, n_iter_, \
 n_features_in_
         As for ``GPClassifier``.
+    loo_rows_, loo_labels_, loo_weights_ : arrays, after a fit to a Dask collection
+        The rows that ``loo_proba_`` is of, a sample, their labels, and how many rows each stands for, 1 on average.
 
     Examples
     --------
@@ -101,6 +112,7 @@ n_features_in_
         hyper: Any = "auto",
         calibration: str | None = "loo",
         dtype: str = "float64",
+        checkpoint: Any = None,
         n_restarts_optimizer: int = 0,
         standardize: Any = "auto",
         random_state: Any = None,
@@ -117,6 +129,7 @@ n_features_in_
         self.hyper = hyper
         self.calibration = calibration
         self.dtype = dtype
+        self.checkpoint = checkpoint
         self.n_restarts_optimizer = n_restarts_optimizer
         self.standardize = standardize
         self.random_state = random_state
@@ -129,52 +142,71 @@ n_features_in_
         """Fit to rows X (n, n_features) with labels y (n,).
 
         X may be a ``numpy.memmap``, which is read in blocks and never as a whole; or, without y, blocks (X, y) of rows:
-        a list of them, or a generator function that is called for every pass over the data.
+        a list of them, or a generator function that is called for every pass over the data; or a Dask array or data
+        frame, with y likewise, whose rows stay where they are (``loo_proba_`` is that of a sample then).
         """
         with self._monitor() as monitor:
-            calibrates, rng = self._calibrates, generator(self.random_state)
+            # The sample of a fit that goes on from a checkpoint has to be the same.
+            unseeded = self.random_state is None and self.checkpoint is not None
+            calibrates, rng = self._calibrates, generator(0 if unseeded else self.random_state)
             check_setting("dtype", self.dtype)
-            engine = choose_engine(self.inference, ENGINES, "SparseGPClassifier", InducingPrior)
-            place, y, X = place_of(self.device, X), host_labels(y, X), host_rows(X)
-            if not (place.on_host or isinstance(engine, SparseEP)):
-                raise TypeError(f"{type(engine).__name__} runs on the host: take inference='ep' or device='cpu'")
+            # Rows of a collection go to the devices of their workers.
+            place = HOST if is_collection(X) else place_of(self.device, X)
             self._check_kernel()
-            inputs, source, order = self._source(X, y)
-            labels = Labels.of(source.y)
-            codes = labels.encode(source.y)
+            rows = self._training_rows(X, y, rng)
+            n_rows, labels = rows.n_rows, rows.labels
+            engine = self._engine(n_rows, rows.elsewhere)
             likelihood = self._resolve_likelihood(len(labels))
             n_latent = likelihood.n_latent(len(labels))
             engine.check(likelihood, n_latent)
             allowed = ("auto", "evidence", "held_out", "loo", "neighbors", "fixed")
-            by_neighbors = inputs.numeric and self.kernel is None
-            search = search_for_many_rows(
-                self.hyper, source.n_rows, likelihood, "SparseGPClassifier", allowed, by_neighbors
-            )
-            few = np.arange(source.n_rows)
-            if source.n_rows > SAMPLE_ROWS:
-                few = np.sort(rng.choice(source.n_rows, SAMPLE_ROWS, replace=False))
-            sample = source.subset(few)
-            among = RowOrder.of(sample, codes[few])  # once more, for the rows of blocks
-            sample, few = sample[among.rows], few[among.rows]
-            inputs = inputs.standardized(sample, self.kernel, self.standardize, scaler=source.scaler)
-            points = self._inducing_points(inputs, source.n_rows, likelihood, n_latent)
-            problem = self._problem(inputs, sample, codes[few], likelihood, n_latent)
+            by_neighbors = rows.inputs.numeric and self.kernel is None
+            search = search_for_many_rows(self.hyper, n_rows, likelihood, "SparseGPClassifier", allowed, by_neighbors)
+            inputs = rows.inputs.standardized(rows.sample, self.kernel, self.standardize, scaler=rows.scaler)
+            points = self._inducing_points(inputs, n_rows, likelihood, n_latent)
+            problem = self._problem(inputs, rows.sample, rows.sample_codes, likelihood, n_latent)
             check_runs(problem.kernel, place.send(problem.X[:2]), place)
-            trained = train_inducing(
-                problem,
-                ScaledRows(source, inputs.scaled),
-                codes,
-                self._settings(engine, search, calibrates),
-                points,
-                lambda kernel, Z, rows: Features(kernel, place.send(Z), rows, self.approximation, self.dtype),
-                rng,
-                monitor,
-                LabelWeights.of(codes, len(labels)),
-            )
-            trained = replace(trained, hyper=trained.hyper.renumbered(few)).renumbered(order.rows)
+            smaller = "choose a smaller n_inducing, or dtype='float32'"
+            with place.refusing_too_much(f"{n_rows} rows and the inducing points", smaller):
+                checkpoint = self._checkpoint(rows)
+                trained = train_inducing(
+                    problem,
+                    rows.codes,
+                    self._settings(engine, search, calibrates),
+                    points,
+                    lambda kernel, Z: InducingBasis(kernel, place.send(Z), self.approximation, self.dtype),
+                    lambda basis: rows.sums(basis, inputs, problem),
+                    rng,
+                    monitor,
+                    rows.label_weights,
+                    checkpoint,
+                )
+            trained = rows.renumbered(trained)
         attributes = self._class_attributes(labels.classes, trained)
-        self._store(replace(inputs, place=place), trained, **attributes)
+        self._store(replace(inputs, place=place), trained, **attributes, **rows.attributes)
+        if checkpoint is not None:
+            checkpoint.remove()
         return self
+
+    def _engine(self, n_rows: int, elsewhere: bool) -> Engine:
+        """The engine; the default is ``ParallelEP`` for many rows, and for rows on other machines."""
+        engines = {**ENGINES, "ep": ParallelEP if elsewhere or n_rows > SAMPLE_ROWS else SparseEP}
+        return choose_engine(self.inference, engines, "SparseGPClassifier", InducingPrior)
+
+    def _checkpoint(self, rows: Any) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        if not isinstance(self.checkpoint, (str, os.PathLike)):
+            raise TypeError(f"checkpoint must be the name of a file, or None, got {self.checkpoint!r}")
+        path = Path(self.checkpoint)
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"expected a folder for the checkpoint {path}, and {path.parent} is not there")
+        others = ("checkpoint", "n_jobs", "device", "verbose", "random_state")
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in others}
+        if not isinstance(self.inducing, str):
+            settings["inducing"] = f"array with checksum {crc32(np.ascontiguousarray(self.inducing).tobytes()):x}"
+        content = crc32(rows.scaler.mean_.tobytes(), rows.content)
+        return Checkpoint(path, f"{rows.n_rows} rows with checksum {content:x}, {settings}")
 
     def _check_kernel(self) -> None:
         if isinstance(self.kernel, PerClass):
@@ -182,10 +214,16 @@ n_features_in_
         if isinstance(self.kernel, Kernel) and self.kernel.pairwise:
             raise TypeError("SparseGPClassifier needs features, not the covariances that a Precomputed kernel takes")
 
-    def _source(self, X: Any, y: Any) -> tuple[Inputs, Source, RowOrder]:
-        """The rows, which are sorted where they are in memory."""
+    def _training_rows(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
+        """The rows, wherever they are (``_training_rows``)."""
+        if is_collection(X):
+            from .distributed.training_rows import ChunkRows
+
+            return ChunkRows.of(self, X, y, SAMPLE_ROWS, rng)
+        X, y = host_rows(X), host_labels(y, X)
         if callable(X) and y is not None:
             raise TypeError("a function gives blocks (X, y), so there must be no y beside it")
+        order = None
         if y is None and not hasattr(X, "shape"):
             source = from_blocks(X)
         elif isinstance(X, np.memmap) and y is not None:
@@ -193,9 +231,11 @@ n_features_in_
         else:
             y = check_labels(y)
             inputs, raw, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
-            order = RowOrder.of(raw, y)
-            return inputs, from_array(raw[order.rows], y[order.rows]), order
-        return Inputs.of_blocks(source.n_features), source, RowOrder.unsorted(source.n_rows)
+            order = RowOrder.of(raw, y)  # sorted where they are in memory
+            source = from_array(raw[order.rows], y[order.rows])
+        if order is None:
+            inputs, order = Inputs.of_blocks(source.n_features), RowOrder.unsorted(source.n_rows)
+        return SourceRows.of(inputs, source, order, SAMPLE_ROWS, place_of(self.device, X), rng)
 
     def _inducing_points(self, inputs: Inputs, n_rows: int, likelihood: Likelihood, n_latent: int) -> InducingPoints:
         """How inducing points are chosen, and the informative vector machine that selects them."""
@@ -226,8 +266,21 @@ n_features_in_
             warnings.warn(f"n_inducing is {given}, but there are {n_rows} rows: all of them are used", stacklevel=5)
         return min(int(given), n_rows)
 
+    def latent(self, X: Any, full_cov: bool = False) -> Latent:
+        """As for ``GPClassifier``; of a Dask collection, lazy Dask arrays."""
+        if not is_collection(X):
+            return super().latent(X, full_cov)
+        from .distributed.predictions import lazy_latent
+
+        check_is_fitted(self)
+        if full_cov:
+            raise ValueError(
+                "expected full_cov=False for a Dask collection: covariances between all its rows do not fit"
+            )
+        return Latent(*lazy_latent(self, X, self.posterior_.n_latent))
+
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
-        """The log evidence at theta through the inducing rows, to compare values of theta by.
+        """The log evidence at theta through the inducing points, to compare values of theta by.
 
         Always expectation propagation under "fitc", on the rows that parameters are learned from (all, or
         20000 of more): not ``log_evidence_``, which is of all rows, by ``inference`` and ``approximation``. The

@@ -137,7 +137,7 @@ def similarity(estimator: Any, X: Any) -> np.ndarray:
     """Largest correlation (m,) of each row's latent value with that of a training row, under the learned kernel.
 
     1 is a training row, 0 a row that is unlike all of them, where the prediction is that of the prior. Sparse models
-    keep only their active or inducing rows.
+    keep only their active or inducing points.
     """
     kernel, kept = _kernel_and_rows(estimator)
     if hasattr(estimator.posterior_, "nearest_correlation"):  # an index knows the nearest row

@@ -28,7 +28,7 @@ class MultinomialProbit(NoisyLabels):
 
     @property
     def on_devices(self) -> frozenset[str]:
-        return frozenset({"derivatives"} if self.log_concave else ())
+        return frozenset({"derivatives", "tilted"} if self.log_concave else ())
 
     def _derivatives(self, y: np.ndarray, f: Array) -> tuple[Array, Array, Array]:
         return cone.derivatives(y, f) if is_numpy(f) else cone_quadrature.derivatives(y, f)
@@ -40,8 +40,8 @@ class MultinomialProbit(NoisyLabels):
     def augment(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return f + self.derivatives(y, f)[1]
 
-    def _tilted(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return cone.tilted(y, mean, var)
+    def _tilted(self, y: np.ndarray, mean: Array, var: Array) -> tuple[Array, Array, Array]:
+        return cone.tilted(y, mean, var) if is_numpy(mean) else cone_quadrature.tilted(y, mean, var)
 
     @property
     def supports(self) -> frozenset[str]:

@@ -86,7 +86,8 @@ def reproduce(
     Parameters
     ----------
     size : "quick", "full", or "tiny" for tests
-    n_jobs : processes, each on one core; None is one for each core
+    n_jobs : processes, each on one core; None is one for each core. ``joblib.parallel_config(backend="dask")`` sends
+        the tasks to a Dask cluster that can write to ``out``
     fresh : whether existing results are removed first
     progress : called with the number of finished tasks and of all tasks, each time one is finished
 
@@ -115,7 +116,7 @@ def reproduce(
     wanted = {path: task for path, task in zip(paths, tasks, strict=True) if _stored(path, task) is None}
     n_earlier = len(tasks) - len(wanted)
     report = progress or (lambda done, total: None)
-    _run_tasks(experiment, wanted, n_earlier, n_jobs or joblib.cpu_count(), folder, report)
+    _run_tasks(experiment, wanted, n_earlier, n_jobs or joblib.effective_n_jobs(-1), folder, report)
     outcomes, records = [], Records()
     for path, task in zip(paths, tasks, strict=True):
         outcome = _stored(path, task)
@@ -148,7 +149,8 @@ def _run_tasks(
     total = n_earlier + len(wanted)
     progress(n_earlier, total)
     failed = []
-    parallel = joblib.Parallel(n_jobs, "loky", return_as="generator_unordered", pre_dispatch=n_jobs, batch_size=1)
+    # By processes, or as joblib.parallel_config says.
+    parallel = joblib.Parallel(n_jobs, return_as="generator_unordered", pre_dispatch=n_jobs, batch_size=1)
     try:
         errors = parallel(joblib.delayed(_run_task)(experiment, task, path) for path, task in wanted.items())
         for done, error in enumerate(errors, start=n_earlier + 1):

@@ -33,10 +33,10 @@ class ActiveSetDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, features: Plane = (0, 1), ax: Any = None) -> Self:
-        """From an ``IVMClassifier``, ``IVMRegressor``, ``SparseGPClassifier`` (its inducing rows) or a
+        """From an ``IVMClassifier``, ``IVMRegressor``, ``SparseGPClassifier`` (its inducing points) or a
         ``GPOrdinalClassifier(inference="ivm")``; X and y are the rows to draw, for example those of ``fit``.
 
-        There is no order after ``partial_fit``, or where inducing rows are not selected by the informative vector
+        There is no order after ``partial_fit``, or where inducing points are not selected by the informative vector
         machine.
         """
         require(estimator, "a model with active rows")

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from ..hyper import HyperResult, Objective
+from ..inference.base import Engine
 from ..inference.posteriors import Member, MixturePosterior
 from ..inference.problem import Problem
+from ..inference.whitened import MANY_ROWS
 from ..kernels import PerClass
 from ..kernels.rows import features, select
 from ..numerics import linalg
@@ -55,10 +57,10 @@ def fit_learned(
     """The model at what was learned."""
     objective, hyper, messages = learned
     engine, search = settings.engine, settings.search
-    final = objective.final()
+    final = replace(objective, learner=final_engine(objective.problem, settings))
     # A sampler of the latent functions has made its fits already; the first of them is reported.
     # Default kernels alone: the others are fitted from scratch, whatever way the search has gone.
-    start = _start(final, hyper) if settings.default_kernel else None
+    start = _start(final, hyper) if settings.default_kernel and final.learner is engine else None
     fit = final.fit(hyper.theta, start, monitor=monitor).settled() if hyper.fits is None else hyper.fits[0][2]
     hyper = replace(hyper, state=None)
     kernel, likelihood = objective.at(hyper.theta)
@@ -83,6 +85,14 @@ def fit_learned(
     return calibrated(trained, fits, labels, settings)
 
 
+def final_engine(problem: Problem, settings: Settings) -> Engine:
+    """The engine of the final model: for many rows that share a kernel, one that keeps a single n x n matrix."""
+    in_one = settings.engine.in_one_matrix()
+    kernel = problem.kernel
+    alone = problem.n_rows > MANY_ROWS and not kernel.pairwise and not isinstance(kernel, PerClass)
+    return settings.engine if in_one is None or not alone else in_one
+
+
 def _start(final: Objective, hyper: HyperResult) -> Any:
     """What the final fit starts from: the engine's state where theta was learned from all rows; for an engine whose
     states are latent means (VB) those of all rows given the means at some."""
@@ -97,8 +107,11 @@ def _check_memory(problem: Problem, settings: Settings) -> None:
     n_rows, n_latent, n_models = problem.n_rows, problem.n_latent, settings.search.n_averaged
     place = Place.of(features(problem.X))
     per_class = isinstance(problem.kernel, PerClass)
+    if final_engine(problem, settings) is not settings.engine:
+        check_memory(n_rows, 1, settings.instead, place)
+        n_rows = 0 if not settings.search.learns else min(n_rows, settings.search.rows_at_once or n_rows)
     # Measured at the peak of learning: factors, inverses and gradients for every latent function, and a dozen more.
     check_memory(n_rows, 7 * n_latent + 13 if per_class else 3 * n_latent + 12, settings.instead, place)
     if n_models > 1:
         shared = settings.engine.shares_factor and not per_class
-        check_memory(n_rows, n_models * (1 if shared else n_latent + 1), settings.instead, place)
+        check_memory(problem.n_rows, n_models * (1 if shared else n_latent + 1), settings.instead, place)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from ..inference.base import Latent
 from ..inference.calibration import Calibration, LooPrediction, calibrate
 from .trained import LabelWeights, Settings, WeightedFit
 
@@ -26,11 +27,21 @@ def loo_calibration(
 ) -> tuple[Calibration, np.ndarray | None]:
     """The calibration, and probabilities (n, K) of each row's label without it.
 
-    Without leave-one-out predictions nothing is calibrated. ``learned_from`` are the rows that theta was learned from,
-    None for all of them.
+    Without leave-one-out predictions nothing is calibrated; where only some rows have them, these count, and the
+    probabilities of the others are NaN. ``learned_from`` are the rows that theta was learned from, None for all of
+    them.
     """
     if any(fit.loo is None for _, fit, _ in fits):
         return Calibration(), None
+    known = _rows_with_predictions(fits)
+    if not np.all(known):
+        some = [one._replace(fit=one.fit._replace(left_out=_of_rows(one.fit.loo, known))) for one in fits]
+        labels = LabelWeights(*(part[known] for part in labels))
+        numbers = None if learned_from is None else np.flatnonzero(np.isin(np.flatnonzero(known), learned_from))
+        calibration, proba_of_some = loo_calibration(some, labels, calibrates, numbers)
+        loo_proba = np.full((len(known), labels.proba.shape[1]), np.nan)
+        loo_proba[known] = proba_of_some
+        return calibration, loo_proba
     proba, weights, left_out = labels
     # One entry for every label that has a probability.
     rows, codes = np.nonzero(proba)
@@ -62,3 +73,12 @@ def loo_calibration(
         np.exp(share[:, None] + calibration.log_proba(like, mean, cov)) for share, like, mean, cov in predictions
     )
     return calibration, mixed / np.sum(mixed, axis=1, keepdims=True)
+
+
+def _rows_with_predictions(fits: list[WeightedFit]) -> np.ndarray:
+    """Which rows (n,) have leave-one-out predictions, those held out where an engine holds rows out."""
+    return np.all([~np.isnan(fit.loo.mean[:, 0]) for _, fit, _ in fits if fit.loo is not None], axis=0)
+
+
+def _of_rows(latent: Latent | None, rows: np.ndarray) -> Latent | None:
+    return None if latent is None else Latent(latent.mean[rows], latent.cov[rows])
