@@ -3,6 +3,7 @@
 python benchmarks/bench_dask.py rows [--rows 1000000] [--inducing 200]   # a cluster of two workers, 1.5 GiB each
 python benchmarks/bench_dask.py memmap [--rows 1000000]                  # the same rows from a memory map
 python benchmarks/bench_dask.py covtype                                  # 100,000 rows in 2, 8 and 32 chunks
+python benchmarks/bench_dask.py neighbors [--rows 200000]                # covtype, nearest neighbours of all chunks
 python benchmarks/bench_dask.py kill [--times 10]                        # kill -9 during the third round
 python benchmarks/bench_dask.py predict [--rows 10000000]                # memory of the client
 python benchmarks/bench_dask.py figure                                   # docs/_static/dask_time.svg of measured times
@@ -121,13 +122,44 @@ def memmap(asked) -> None:
         )
 
 
+def covtype_rows(n: int) -> tuple[np.ndarray, ...]:
+    """n rows to fit to, and 10,000 others."""
+    stored = np.load(DATA / "covtype.npz")
+    some = np.random.default_rng(0).permutation(len(stored["X"]))[: n + 10_000]
+    X, y = stored["X"][some].astype(float), stored["y"][some]
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def neighbors(asked) -> None:
+    """One process, chunks, and chunks with noise, link and weights as the sample has them."""
+    import dask.array as da
+
+    from gpclass import NearestNeighborGPClassifier
+    from gpclass.estimators.distributed import neighbors as chunked
+
+    n = min(asked.rows, 500_000)
+    X, y, X_new, y_new = covtype_rows(n)
+    collected = da.from_array(X, (20_000, -1)), da.from_array(y, 20_000)
+    learn = chunked._learn_link
+    for name, rows in (("20,000 rows a chunk", collected), ("link of the sample", collected), ("one process", (X, y))):
+        chunked._learn_link = learn if name != "link of the sample" else lambda *args: None
+        with Watch([os.getpid()]) as here:
+            fitted = NearestNeighborGPClassifier(random_state=0).fit(*rows)
+        proba = fitted.predict_proba(X_new)
+        truth = np.searchsorted(fitted.classes_, y_new)
+        loss = -np.log(proba[np.arange(len(truth)), truth]).mean()
+        error = np.mean(proba.argmax(axis=1) != truth)
+        print(
+            f"{n} rows, {name}: {here.seconds:.0f} s, {here.cpu_seconds:.0f} s of CPU, error {error:.4f}, log loss "
+            f"{loss:.4f}, share of the global model {fitted.global_weight_:.3f}",
+            flush=True,
+        )
+
+
 def covtype(asked) -> None:
     import dask.array as da
 
-    stored = np.load(DATA / "covtype.npz")
-    some = np.random.default_rng(0).permutation(len(stored["X"]))[:110_000]
-    X, y = stored["X"][some].astype(float), stored["y"][some]
-    X, y, X_new, y_new = X[:100_000], y[:100_000], X[100_000:], y[100_000:]
+    X, y, X_new, y_new = covtype_rows(100_000)
     start = time.perf_counter()
     one = model(500).fit(X, y)
     expected, seconds = one.predict_proba(X_new), time.perf_counter() - start
@@ -224,7 +256,15 @@ def figure(asked) -> None:
     shown.savefig(FIGURES / "_static" / "dask_time.svg", bbox_inches="tight", metadata={"Date": None})
 
 
-TASKS = {"figure": figure, "rows": rows, "memmap": memmap, "covtype": covtype, "kill": kill, "predict": predict}
+TASKS = {
+    "figure": figure,
+    "rows": rows,
+    "memmap": memmap,
+    "covtype": covtype,
+    "neighbors": neighbors,
+    "kill": kill,
+    "predict": predict,
+}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

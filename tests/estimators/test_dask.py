@@ -4,16 +4,19 @@ import logging
 import os
 import signal
 import threading
+import time
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 
-from gpclass import GPClassifier, NearestNeighborGPClassifier, SparseGPClassifier
+from gpclass import GPClassifier, NearestNeighborGPClassifier, SparseGPClassifier, papers
 from gpclass.estimators import sparse_gp_classifier
 from gpclass.estimators.distributed import collections, neighbors, sums
+from gpclass.hyper import HMC
 from gpclass.inference import ParallelEP, SparseEP, SparseVB
 from gpclass.inference.inducing import parallel_ep
 from gpclass.kernels import RBF, PerClass
@@ -479,3 +482,81 @@ def test_the_metric_is_learned_from_a_sample(frame, monkeypatch):
     assert model.score(parts[columns], parts["y"]) > 0.7
     proba = model.predict_proba(parts[columns]).compute()
     np.testing.assert_allclose(proba, model.predict_proba(frame[columns]), atol=1e-4)
+
+
+def test_the_link_is_learned_from_the_neighbours_in_all_chunks(table, monkeypatch):
+    X, y = table
+    asked = []
+
+    def watched(problem, rows, near, rng):
+        asked.append((problem, rows, near))
+        return plain(problem, rows, near, rng)
+
+    plain = neighbors.fit_link_to
+    monkeypatch.setattr(neighbors, "fit_link_to", watched)
+    settings = {"n_neighbors": 15, "max_iter": 30, "index": "exact", "standardize": False, "random_state": 0}
+    in_memory = NearestNeighborGPClassifier(**settings).fit(*chunked(table))
+    assert not asked  # the sample is all there is
+    monkeypatch.setattr(neighbors, "SAMPLE_ROWS", 400)
+    model = NearestNeighborGPClassifier(**settings).fit(*chunked(table))
+    ((problem, rows, near),) = asked
+    points = X if model.components_ is None else X @ model.components_
+    scaled = points * np.sqrt(problem.kernel.relevance(3))
+    for row in rows[:50]:
+        (own,) = np.flatnonzero(np.all(np.isclose(points, problem.X[row], atol=1e-12), axis=1))
+        distance = np.sum((scaled - scaled[own]) ** 2, axis=1)
+        distance[own] = np.inf
+        expected = np.argsort(distance)[:15]
+        np.testing.assert_allclose(np.sort(problem.X[near[row]], axis=0), np.sort(points[expected], axis=0), atol=1e-9)
+        assert model.classes_[problem.y[row]] == y[own]
+    assert len(rows) > 900  # those outside of the sample
+    np.testing.assert_array_equal(model.hyper_.theta[:3], model.kernel_.theta)
+    assert model._local.regression.kernel is model.kernel_
+    loss, sample_loss = (
+        -np.log(one.predict_proba(X)[np.arange(1500), np.searchsorted(one.classes_, y)]).mean()
+        for one in (model, in_memory)
+    )
+    assert loss < sample_loss + 0.05
+
+
+# ---- what joblib carries --------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:the samples of the kernel parameters")
+def test_cross_validation_chains_and_experiments_on_a_cluster(client, tmp_path):
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = GPClassifier(KERNEL, hyper="fixed")
+    chains = GPClassifier(KERNEL, hyper=HMC(n_iter=8, n_leapfrog=3, n_chains=2), n_jobs=2, random_state=0)
+
+    def all_three():
+        return (
+            cross_val_score(model, X, y, cv=3, n_jobs=2),
+            clone(chains).fit(X, y).predict_proba(X),
+            papers.reproduce(papers.get("cc05-figure1"), "tiny", tmp_path, n_jobs=2, fresh=True).comparisons,
+        )
+
+    expected = all_three()
+    with joblib.parallel_config(backend="dask", client=client):
+        found = all_three()
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert found[2] == expected[2]
+
+
+def slow(block):
+    time.sleep(0.05)
+    return block
+
+
+def test_an_error_leaves_no_task_behind(table, client):
+    X, y = nan_in_chunk_7(table)
+    X = X.map_blocks(slow, dtype=float, meta=np.empty((0, 0)))
+    with client.as_current(), pytest.raises(ValueError, match=r"chunk 7: .* got nan"):
+        sparse().fit(X, y)
+    tasks = client.cluster.scheduler.tasks
+    for _ in range(600):  # of a tenth of a second: what runs is let end
+        if not tasks:
+            break
+        threading.Event().wait(0.1)
+    assert not tasks

@@ -117,8 +117,8 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
 
         An interrupt (Ctrl-C) while the metric is learned leaves a model with the best one so far, and is then raised.
 
-        X and y may be Dask collections: the metric is learned from a sample of 100,000 rows, and predictions come from
-        the nearest rows of all chunks, which stay where they are.
+        X and y may be Dask collections: the metric is learned from a sample of 100,000 rows, the link to probabilities
+        from neighbours in all chunks. Predictions come from the nearest rows of all chunks, which stay where they are.
         """
         if is_collection(X):
             from .distributed.neighbors import fit_chunks

@@ -51,7 +51,7 @@ _MIXING_SD, _MIXING_STEP, _MIXING_ROUND, _MIXED_COLUMNS, _MIXING_ROWS = 0.1, 0.0
 #: Standard errors by which held-back rows must gain for another round, and for mixed columns.
 _GAIN = 1.0
 #: Steps and rows by which the link is fitted to the number of neighbours of predictions.
-_LINK_STEPS, _LINK_ROWS = 30, 4000
+_LINK_STEPS, LINK_ROWS = 30, 4000
 _NOISE_BOUNDS = np.log([1e-6, 1e3])
 
 
@@ -361,11 +361,23 @@ def fit_link(
     problem: NeighborProblem, settings: NeighborSettings, rng: np.random.Generator, monitor: Monitor = SILENT
 ) -> NeighborProblem:
     """The problem with noise, link and a common factor of the length-scales for more neighbours than it was learned
-    with: by the same leave-one-out predictions, which cannot flatter so few parameters much."""
+    with."""
     n, m = len(problem.X), min(settings.n_neighbors, len(problem.X) - 1)
-    rows = rng.permutation(n)[: min(n, _LINK_ROWS)]
+    rows = rng.permutation(n)[: min(n, LINK_ROWS)]
     points = problem.regression.points(problem.X)
     neighbors = problem.neighbors(points, settings.index).search(points[rows], m, rows)
+    return fit_link_to(problem, rows, neighbors, rng, monitor)
+
+
+def fit_link_to(
+    problem: NeighborProblem,
+    rows: np.ndarray,
+    neighbors: np.ndarray,
+    rng: np.random.Generator,
+    monitor: Monitor = SILENT,
+) -> NeighborProblem:
+    """The same for given neighbours (b, m) of some rows (b,): by leave-one-out predictions, which cannot flatter so few
+    parameters much."""
     scales = np.array([entry.role == "length_scale" for entry in problem.kernel.theta_entries], bool)
     factor = np.concatenate([scales, np.zeros(problem.theta.size - scales.size, bool)]).astype(float)
     adam, split, theta = Adam(1 + problem.theta.size - scales.size), scales.size, problem.theta

@@ -115,20 +115,30 @@ def _stacked(
         of_others = others.posterior(settings.n_neighbors, settings.index)
         log_local, y = others.link.predict_log(*of_others.latent(held_back.X)), held_back.y
         counts = held_back.weights
-    places = np.arange(len(y))
-    parts = [log_local[places, y], np.full(len(y), -np.inf), np.full(len(y), -np.log(n_classes))]
-    global_model: SoftmaxMode | None = None
+    global_model = log_global = None
     if settings.stacks and held_back is not None:
         global_model = _global_model(others, n_classes, rng, monitor)
-        parts[1] = global_model.predict_log(held_back.X)[places, y]
-    if not settings.calibrates:
-        parts[2] = np.full(len(y), -np.inf)
-    weights = stacking_weights(np.array(parts), _COUNTS, counts)
-    calibration = Calibration(lapse_rate=float(weights[2]))
-    share = float(weights[1] / (weights[0] + weights[1]))
-    if global_model is None or share < _SMALLEST_WEIGHT:
+        log_global = global_model.predict_log(held_back.X)
+    share, calibration = weigh_models(log_local, log_global, y, counts, settings.calibrates)
+    if global_model is None or not share:
         return posterior, calibration
     return StackedPosterior(posterior, global_model, share), calibration
+
+
+def weigh_models(
+    log_local: np.ndarray, log_global: np.ndarray | None, y: np.ndarray, counts: np.ndarray | None, calibrates: bool
+) -> tuple[float, Calibration]:
+    """The share of the global model, 0 where it is not worth having, and the lapse rate: by log probabilities (n, K) of
+    rows that neither has seen."""
+    places, nothing = np.arange(len(y)), np.full(len(y), -np.inf)
+    parts = [
+        log_local[places, y],
+        nothing if log_global is None else log_global[places, y],
+        np.full(len(y), -np.log(log_local.shape[1])) if calibrates else nothing,
+    ]
+    weights = stacking_weights(np.array(parts), _COUNTS, counts)
+    share = float(weights[1] / (weights[0] + weights[1]))
+    return share if share >= _SMALLEST_WEIGHT else 0.0, Calibration(lapse_rate=float(weights[2]))
 
 
 def _global_model(problem: NeighborProblem, n_classes: int, rng: np.random.Generator, monitor: Monitor) -> SoftmaxMode:

@@ -9,16 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...hyper.metric_learning import LINK_ROWS, NeighborProblem, fit_link_to
 from ...inference.base import Latent
 from ...inference.calibration import Calibration
 from ...inference.neighbors.local import LocalRegression
 from ...inference.neighbors.posterior import NeighborPosterior
+from ...training.neighbors import weigh_models
 from .._labels import Labels
 from .collections import Chunks, check_versions
 from .survey import Survey, checksum, sample, survey, with_categories
 
-#: The metric, the link and the global model are learned from about so many rows.
+#: The metric and the global model are learned from about so many rows.
 SAMPLE_ROWS = 100_000
+#: Numbers of neighbours that come to the client for the link, at most.
+_BATCH_VALUES = 10_000_000
 
 
 class Candidates(NamedTuple):
@@ -55,8 +59,21 @@ class ChunkedNeighborPosterior:
         from dask import delayed
 
         search = delayed(_candidates, pure=False)
-        nearest = [search(shard, X, self.n_neighbors) for shard in self.shards]
-        return delayed(_merged, pure=False)(self.regression, self.n_neighbors, self.n_latent, X, *nearest)
+        found = [search(shard, X, self.n_neighbors) for shard in self.shards]
+        return delayed(_predictions, pure=False)(self.regression, self.n_neighbors, self.n_latent, X, *found)
+
+    def others_nearest_to(self, X: np.ndarray, chunk: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest rows (b, m, d) of all chunks, and their targets (b, m, C), to training rows X (b, d), which are
+        those with number ``row`` of ``chunk`` and not among them."""
+        from dask import delayed
+
+        search, queries = delayed(_candidates, pure=False), delayed(X, traverse=False)
+        found = [
+            search(shard, queries, self.n_neighbors, np.where(chunk == number, row, -1))
+            for number, shard in enumerate(self.shards)
+        ]
+        (nearest,) = self.chunks.compute([delayed(_nearest, pure=False)(self.n_neighbors, *found)])
+        return nearest
 
     def predict_log(self, likelihood: Any, X: np.ndarray, calibration: Calibration) -> np.ndarray:
         """log probabilities (m, K) of the labels of new rows."""
@@ -79,28 +96,39 @@ class ChunkedNeighborPosterior:
         raise TypeError("a file needs the training rows in memory, and they are in a Dask collection")
 
 
-def _candidates(shard: NeighborPosterior | None, X: np.ndarray, n_neighbors: int) -> Candidates | None:
-    """The rows of a chunk that may be among the nearest."""
+def _candidates(
+    shard: NeighborPosterior | None, X: np.ndarray, n_neighbors: int, own: np.ndarray | None = None
+) -> Candidates | None:
+    """The rows of a chunk that may be among the nearest; ``own`` are the numbers in it of rows that are to be left out,
+    -1 for none."""
     if shard is None or not len(X):
         return None
     queries = shard.regression.points(X)
-    found = shard.neighbor_index.search(queries, min(n_neighbors, len(shard.X)))
+    found = shard.neighbor_index.search(queries, min(n_neighbors + (own is not None), len(shard.X)))
     near = shard.X[found]
     apart = shard.regression.points(near.reshape(-1, X.shape[1])).reshape(*found.shape, -1) - queries[:, None]
-    return Candidates(np.einsum("bmd,bmd->bm", apart, apart), near, shard.targets[found])
+    distance = np.einsum("bmd,bmd->bm", apart, apart)
+    if own is not None:
+        distance[found == own[:, None]] = np.inf
+    return Candidates(distance, near, shard.targets[found])
 
 
-def _merged(
+def _nearest(n_neighbors: int, *found: Candidates | None) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest of all candidates, and their targets."""
+    parts = [one for one in found if one is not None]
+    distance, near, targets = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
+    chosen = np.argsort(distance, axis=1, kind="stable")[:, :n_neighbors]
+    rows = np.arange(len(distance))[:, None]
+    return near[rows, chosen], targets[rows, chosen]
+
+
+def _predictions(
     regression: LocalRegression, n_neighbors: int, n_latent: int, X: np.ndarray, *found: Candidates | None
 ) -> Latent:
     """Regression on the nearest of all candidates."""
-    parts = [one for one in found if one is not None]
-    if not parts:
+    if all(one is None for one in found):
         return Latent(np.empty((0, n_latent)), np.empty((0, n_latent)))
-    distance, near, targets = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
-    chosen = np.argsort(distance, axis=1, kind="stable")[:, :n_neighbors]
-    rows = np.arange(len(X))[:, None]
-    near, targets = near[rows, chosen], targets[rows, chosen]
+    near, targets = _nearest(n_neighbors, *found)
     b, m, d = near.shape
     mean, variance = regression.moments(
         np.ascontiguousarray(near.reshape(b * m, d)),
@@ -120,12 +148,14 @@ def fit_chunks(estimator: Any, X: Any, y: Any, rng: np.random.Generator, fit_sam
     check_versions(chunks.client)
     found = survey(chunks)
     Labels.of(found.labels)  # at least two
-    given, y_few, _ = sample(chunks, found, SAMPLE_ROWS, rng, least=1)
+    given, y_few, few = sample(chunks, found, SAMPLE_ROWS, rng, least=1)
     given, n_more = with_categories(given, found)
     before = dict(vars(estimator))
     try:
         fit_sample(given, np.concatenate([y_few[:1].repeat(n_more), y_few]), n_more)
         _take_all_rows(estimator, chunks, found)
+        if found.n_rows > len(few):
+            _learn_link(estimator, chunks, found, few, rng)
     except BaseException:
         estimator.__dict__ = before
         raise
@@ -148,6 +178,48 @@ def _take_all_rows(fitted: Any, chunks: Chunks, found: Survey) -> None:
     posterior = fitted.posterior_
     fitted.posterior_ = sharded if posterior is local else replace(posterior, local=sharded)
     fitted.n_samples_seen_ = found.n_rows
+
+
+def _learn_link(fitted: Any, chunks: Chunks, found: Survey, few: np.ndarray, rng: np.random.Generator) -> None:
+    """Learn noise, link, a common factor of the length-scales and the share of the global model anew, by rows outside
+    of the sample, whose numbers are ``few``, and their nearest rows of all chunks: these are closer than the nearest of
+    the sample."""
+    sharded = fitted._local
+    values_of_row = sharded.n_neighbors * len(fitted._embedding.columns)
+    n_rows = int(np.clip(_BATCH_VALUES // values_of_row, 200, LINK_ROWS))
+    given, labels, numbers = sample(chunks, found, n_rows, rng, least=1)
+    outside = np.flatnonzero(~np.isin(numbers, few))
+    given = given.iloc[outside] if hasattr(given, "iloc") else given[outside]
+    codes, numbers = fitted._labels.encode(labels[outside]), numbers[outside]
+    ends = np.cumsum(found.sizes)
+    chunk = np.searchsorted(ends, numbers, side="right")
+    X = np.ascontiguousarray(fitted._rows(given))
+    near, targets = sharded.others_nearest_to(X, chunk, numbers - (ends - found.sizes)[chunk])
+    b, m, d = near.shape
+    problem = NeighborProblem(
+        fitted.kernel_,
+        fitted.likelihood_,
+        np.concatenate([X, near.reshape(b * m, d)]),
+        np.concatenate([codes, np.zeros(b * m, codes.dtype)]),
+        np.concatenate([fitted._targets_of(codes, fitted._shares), targets.reshape(b * m, -1)]),
+        noise=sharded.regression.noise,
+        embedding=sharded.regression.embedding,
+    )
+    rows, neighbors = np.arange(b), b + np.arange(b * m).reshape(b, m)
+    if fitted.hyper == "loo":
+        problem = fit_link_to(problem, rows, neighbors, rng)
+    mean, variance = problem.regression.moments(problem.X, problem.targets, X, neighbors)
+    log_local = problem.link.predict_log(mean, np.repeat(variance[:, None], mean.shape[1], axis=1))
+    posterior = fitted.posterior_
+    global_model = getattr(posterior, "global_model", None)
+    log_global = None if global_model is None else global_model.predict_log(X)
+    share, calibration = weigh_models(log_local, log_global, codes, None, fitted._calibrates)
+    local = replace(sharded, regression=problem.regression)
+    fitted.posterior_ = replace(posterior, local=local, weight=share) if share else local
+    fitted.global_weight_ = share
+    fitted.calibration_ = calibration
+    fitted.kernel_, fitted.likelihood_ = problem.kernel, problem.link
+    fitted.hyper_ = replace(fitted.hyper_, theta=problem.theta)
 
 
 @dataclass(frozen=True)
