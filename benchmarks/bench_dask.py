@@ -101,7 +101,8 @@ def rows(asked) -> None:
             fitted = model(asked.inducing).fit(X, y)
         print(
             f"{asked.rows} rows, S = {asked.inducing}, {asked.workers} worker(s): {all_of_them.seconds:.0f} s, "
-            f"{all_of_them.cpu_seconds:.0f} s of CPU, worker at most {workers.peak / 2**20:.0f} MiB, {score(fitted)}",
+            f"{all_of_them.cpu_seconds:.0f} s of CPU ({workers.cpu_seconds:.0f} of workers), worker at most "
+            f"{workers.peak / 2**20:.0f} MiB, {score(fitted)}",
             flush=True,
         )
 
@@ -131,7 +132,7 @@ def covtype_rows(n: int) -> tuple[np.ndarray, ...]:
 
 
 def neighbors(asked) -> None:
-    """One process, chunks, and chunks with noise, link and weights as the sample has them."""
+    """One process, chunks with a sample of a tenth, and these with noise, link and weights as the sample has them."""
     import dask.array as da
 
     from gpclass import NearestNeighborGPClassifier
@@ -140,7 +141,7 @@ def neighbors(asked) -> None:
     n = min(asked.rows, 500_000)
     X, y, X_new, y_new = covtype_rows(n)
     collected = da.from_array(X, (20_000, -1)), da.from_array(y, 20_000)
-    learn = chunked._learn_link
+    learn, chunked.SAMPLE_ROWS = chunked._learn_link, n // 10
     for name, rows in (("20,000 rows a chunk", collected), ("link of the sample", collected), ("one process", (X, y))):
         chunked._learn_link = learn if name != "link of the sample" else lambda *args: None
         with Watch([os.getpid()]) as here:

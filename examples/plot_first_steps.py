@@ -36,14 +36,15 @@ print(proba[:5].round(2))
 # %%
 # On the left colours mix in proportion to the probabilities, and lines are where the most probable class
 # changes. Far from all wines the colours turn grey: the model is uncertain there. On the right, accuracy
-# against confidence: points near the dotted line are well calibrated. With few wines the intervals are wide. The
-# second curve shows the leave-one-out predictions of the training rows, ``loo_proba_``.
+# against confidence, in four groups of equally many wines. Points near the dotted line are well calibrated; with few
+# wines the intervals are wide. The second curve shows the leave-one-out predictions of the training rows,
+# ``loo_proba_``.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 ProbabilityMapDisplay.from_estimator(model, X_train, y_train, ax=left)
 left.set(xlabel="flavanoids", ylabel="colour intensity", title="Which grower?")
 curves = {
-    "new wines": reliability_curve(y_test, proba, model.classes_, n_bins=5),
-    "leave-one-out": reliability_curve(y_train, model.loo_proba_, model.classes_, n_bins=5),
+    "new wines": reliability_curve(y_test, proba, model.classes_, n_bins=4, strategy="quantile"),
+    "leave-one-out": reliability_curve(y_train, model.loo_proba_, model.classes_, n_bins=4, strategy="quantile"),
 }
 ReliabilityDisplay(curves).plot(ax=right)
 right.set_title("Calibration")

@@ -46,8 +46,11 @@ def draw(folder: Path) -> None:
             ProbabilityMapDisplay.from_estimator(model, X, y, ax=left)
             left.set_title("200 rows, three classes: the probability of each")
             left.set(xlabel="", ylabel="", xticks=[], yticks=[])
-            ReliabilityDisplay.from_predictions(y_new, {"4000 new rows": proba}, model.classes_, n_bins=10, ax=right)
-            right.set_title("What it says, and how often that is right")
+            ReliabilityDisplay.from_predictions(
+                y_new, {"4000 new rows": proba}, model.classes_, strategy="quantile", ax=right
+            )
+            right.set(xlim=(0.4, 1.0), ylim=(0.4, 1.0))
+            right.set_title("Confidence, and how often it is right")
             figure.savefig(folder / f"start_{scheme}.png", dpi=160)
             plt.close(figure)
 

@@ -488,9 +488,9 @@ def test_the_link_is_learned_from_the_neighbours_in_all_chunks(table, monkeypatc
     X, y = table
     asked = []
 
-    def watched(problem, rows, near, rng):
+    def watched(problem, rows, near, *others):
         asked.append((problem, rows, near))
-        return plain(problem, rows, near, rng)
+        return plain(problem, rows, near, *others)
 
     plain = neighbors.fit_link_to
     monkeypatch.setattr(neighbors, "fit_link_to", watched)
@@ -502,14 +502,14 @@ def test_the_link_is_learned_from_the_neighbours_in_all_chunks(table, monkeypatc
     ((problem, rows, near),) = asked
     points = X if model.components_ is None else X @ model.components_
     scaled = points * np.sqrt(problem.kernel.relevance(3))
-    for row in rows[:50]:
+    for row, found in list(zip(rows, near, strict=True))[:50]:
         (own,) = np.flatnonzero(np.all(np.isclose(points, problem.X[row], atol=1e-12), axis=1))
         distance = np.sum((scaled - scaled[own]) ** 2, axis=1)
         distance[own] = np.inf
         expected = np.argsort(distance)[:15]
-        np.testing.assert_allclose(np.sort(problem.X[near[row]], axis=0), np.sort(points[expected], axis=0), atol=1e-9)
+        np.testing.assert_allclose(np.sort(problem.X[found], axis=0), np.sort(points[expected], axis=0), atol=1e-9)
         assert model.classes_[problem.y[row]] == y[own]
-    assert len(rows) > 900  # those outside of the sample
+    assert len(rows) > 450  # half of those outside of the sample
     np.testing.assert_array_equal(model.hyper_.theta[:3], model.kernel_.theta)
     assert model._local.regression.kernel is model.kernel_
     loss, sample_loss = (

@@ -71,6 +71,20 @@ def test_metrics_of_known_probabilities():
         mean_log_probability(["c"], proba[:1], ["a", "b"])
 
 
+def test_bins_of_equal_numbers_of_rows():
+    p = np.linspace(0.5, 0.9, 40) ** 2
+    y = (np.arange(40) % 2).astype(int)
+    proba = np.column_stack([1.0 - p, p])
+    curve = reliability_curve(y, proba, [0, 1], n_bins=4, strategy="quantile")
+    np.testing.assert_array_equal(curve.rows, [10, 10, 10, 10])
+    confidence = np.sort(proba.max(axis=1)).reshape(4, 10)
+    np.testing.assert_allclose(curve.confidence, confidence.mean(axis=1))
+    shown = ReliabilityDisplay.from_predictions(y, proba, [0, 1], n_bins=4, strategy="quantile")
+    np.testing.assert_array_equal(shown.curves["predictions"].rows, curve.rows)
+    with pytest.raises(ValueError, match="'uniform' or 'quantile', got 'equal'"):
+        reliability_curve(y, proba, [0, 1], strategy="equal")
+
+
 def test_perfectly_calibrated_probabilities_have_little_error():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=100_000)

@@ -32,13 +32,26 @@ def mean_log_probability(y_true: Any, proba: np.ndarray, classes: Any) -> float:
 
 
 def reliability_curve(
-    y_true: Any, proba: np.ndarray, classes: Any, n_bins: int = 10, sample_weight: Any = None
+    y_true: Any,
+    proba: np.ndarray,
+    classes: Any,
+    n_bins: int = 10,
+    sample_weight: Any = None,
+    strategy: str = "uniform",
 ) -> ReliabilityCurve:
-    """Bin rows by the probability of their predicted label, in equal steps from 0 to 1; empty bins are left out."""
+    """Bin rows by the probability of their predicted label; empty bins are left out.
+
+    As in scikit-learn's ``calibration_curve``, the bins of ``strategy="uniform"`` are equal steps from 0 to 1, and those
+    of "quantile" hold equal numbers of rows.
+    """
+    if strategy not in ("uniform", "quantile"):
+        raise ValueError(f"expected strategy 'uniform' or 'quantile', got {strategy!r}")
     weight = None if sample_weight is None else _weights(sample_weight, len(proba))
     confidence = proba.max(axis=1)
     correct = proba.argmax(axis=1) == label_positions(y_true, classes)
-    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    steps = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+    edges = steps if strategy == "uniform" else np.quantile(confidence, steps)
+    bins = np.searchsorted(edges, confidence, side="right")
     count = np.bincount(bins, weight, n_bins)
     filled = count > 0
     w = 1.0 if weight is None else weight

@@ -366,25 +366,26 @@ def fit_link(
     rows = rng.permutation(n)[: min(n, LINK_ROWS)]
     points = problem.regression.points(problem.X)
     neighbors = problem.neighbors(points, settings.index).search(points[rows], m, rows)
-    return fit_link_to(problem, rows, neighbors, rng, monitor)
+    return fit_link_to(problem, rows, neighbors, batch_size(len(rows)), rng, monitor)
 
 
 def fit_link_to(
     problem: NeighborProblem,
     rows: np.ndarray,
     neighbors: np.ndarray,
+    n_batch: int,
     rng: np.random.Generator,
     monitor: Monitor = SILENT,
 ) -> NeighborProblem:
-    """The same for given neighbours (b, m) of some rows (b,): by leave-one-out predictions, which cannot flatter so few
-    parameters much."""
+    """The same for given neighbours (b, m) of some rows (b,), ``n_batch`` of them at each step: by leave-one-out
+    predictions, which cannot flatter so few parameters much."""
     scales = np.array([entry.role == "length_scale" for entry in problem.kernel.theta_entries], bool)
     factor = np.concatenate([scales, np.zeros(problem.theta.size - scales.size, bool)]).astype(float)
     adam, split, theta = Adam(1 + problem.theta.size - scales.size), scales.size, problem.theta
     bounds = problem.theta_bounds
     with linalg.one_thread, monitor.task("link", _LINK_STEPS) as steps:
         for done in steps.each(range(_LINK_STEPS)):
-            some = rng.choice(len(rows), batch_size(len(rows)), replace=False)
+            some = rng.choice(len(rows), n_batch, replace=False)
             _, gradient = problem.at(theta).value_and_gradient(rows[some], neighbors[some])
             if not np.all(np.isfinite(gradient)):
                 continue

@@ -22,10 +22,20 @@ class ReliabilityDisplay(Display):
         self.intervals = {name: wilson_interval(curve.accuracy, curve.rows) for name, curve in curves.items()}
 
     @classmethod
-    def from_predictions(cls, y_true: Any, probas: Any, classes: Any, *, n_bins: int = 10, ax: Any = None) -> Self:
+    def from_predictions(
+        cls,
+        y_true: Any,
+        probas: Any,
+        classes: Any,
+        *,
+        n_bins: int = 10,
+        strategy: str = "uniform",
+        ax: Any = None,
+    ) -> Self:
         """One curve for each array of probabilities in a dictionary, all for the same rows; or for one array.
 
-        Arrays have a column for each of ``classes``, or for two classes the probabilities (n,) of the second.
+        Arrays have a column for each of ``classes``, or for two classes the probabilities (n,) of the second. Bins are
+        equal steps of the confidence ("uniform") or hold equal numbers of rows ("quantile").
         """
         named = probas if isinstance(probas, Mapping) else {"predictions": probas}
         if not named:
@@ -34,14 +44,16 @@ class ReliabilityDisplay(Display):
             raise ValueError(f"expected n_bins, a whole number of at least 1, got {n_bins!r}")
         y_true = np.ravel(np.asarray(y_true))
         checked = {str(name): _checked(proba, len(y_true), len(classes)) for name, proba in named.items()}
-        curves = {name: reliability_curve(y_true, proba, classes, n_bins) for name, proba in checked.items()}
+        curves = {name: reliability_curve(y_true, one, classes, n_bins, strategy=strategy) for name, one in checked.items()}
         return cls(curves).plot(ax)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, strategy: str = "uniform", ax: Any = None
+    ) -> Self:
         require(estimator, "a classifier with predict_proba", "predict_proba", "classes_")
-        name = type(estimator).__name__
-        return cls.from_predictions(y, {name: estimator.predict_proba(X)}, estimator.classes_, n_bins=n_bins, ax=ax)
+        probas = {type(estimator).__name__: estimator.predict_proba(X)}
+        return cls.from_predictions(y, probas, estimator.classes_, n_bins=n_bins, strategy=strategy, ax=ax)
 
     def _draw(self, ax: Any) -> None:
         ax.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":")

@@ -205,11 +205,10 @@ def _learn_link(fitted: Any, chunks: Chunks, found: Survey, few: np.ndarray, rng
         noise=sharded.regression.noise,
         embedding=sharded.regression.embedding,
     )
-    rows, neighbors = np.arange(b), b + np.arange(b * m).reshape(b, m)
+    rows, neighbors = rng.permutation(b), b + np.arange(b * m).reshape(b, m)
     if fitted.hyper == "loo":
-        problem = fit_link_to(problem, rows, neighbors, rng)
-    mean, variance = problem.regression.moments(problem.X, problem.targets, X, neighbors)
-    log_local = problem.link.predict_log(mean, np.repeat(variance[:, None], mean.shape[1], axis=1))
+        problem = _better_link(problem, *np.array_split(rows, 2), neighbors, rng)
+    log_local = _log_proba(problem, np.arange(b), neighbors)
     posterior = fitted.posterior_
     global_model = getattr(posterior, "global_model", None)
     log_global = None if global_model is None else global_model.predict_log(X)
@@ -220,6 +219,22 @@ def _learn_link(fitted: Any, chunks: Chunks, found: Survey, few: np.ndarray, rng
     fitted.calibration_ = calibration
     fitted.kernel_, fitted.likelihood_ = problem.kernel, problem.link
     fitted.hyper_ = replace(fitted.hyper_, theta=problem.theta)
+
+
+def _better_link(
+    problem: NeighborProblem, fitted: np.ndarray, tested: np.ndarray, neighbors: np.ndarray, rng: np.random.Generator
+) -> NeighborProblem:
+    """The problem with the link that one half of the rows asks for, where the other half is predicted better by it."""
+    found = fit_link_to(problem, fitted, neighbors[fitted], len(fitted), rng)
+    y = problem.y[tested]
+    before, after = (_log_proba(one, tested, neighbors[tested])[np.arange(len(y)), y] for one in (problem, found))
+    return found if after.mean() > before.mean() else problem
+
+
+def _log_proba(problem: NeighborProblem, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
+    """Log probabilities (b, K) of rows (b,) by their neighbours (b, m) among the others."""
+    mean, variance = problem.regression.moments(problem.X, problem.targets, problem.X[rows], neighbors)
+    return problem.link.predict_log(mean, np.repeat(variance[:, None], mean.shape[1], axis=1))
 
 
 @dataclass(frozen=True)
