@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
-
-
-def shared_folder(name: str) -> Path:
-    """A folder of benchmark files beside the project, or a skip that says what is missing."""
-    chosen = os.environ.get("GPCLASS_DATA") if name == "data" else None
-    folder = Path(chosen) if chosen else SHARED / name
-    if not folder.is_dir():
-        pytest.skip(f"needs the shared folder {name!r} beside the project (or GPCLASS_DATA for data)")
-    return folder
+GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture(scope="session")
 def golden():
-    folder = shared_folder("golden")
-    return lambda name: dict(np.load(folder / f"{name}.npz"))
-
-
-@pytest.fixture(scope="session")
-def shared_data():
-    folder = shared_folder("data")
-
-    def load(name):
-        stored = np.load(folder / f"{name}.npz", allow_pickle=False)
-        return stored["X"].astype(float), stored["y"]
-
-    return load
+    """Numbers of other people's programs by name (tests/golden/README.md)."""
+    return lambda name: dict(np.load(GOLDEN / f"{name}.npz"))
 
 
 def central_difference(function, x, step=1e-3):

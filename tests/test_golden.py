@@ -1,17 +1,16 @@
-"""Kernels and noise models against the values of the GPc toolbox (see shared/golden/README.md)."""
+"""Kernels and noise models against the values of the GPc toolbox (see tests/golden/README.md)."""
 
 import numpy as np
 import pytest
 from scipy.stats import t
 
 from gpclass import GPClassifier
-from gpclass.inference import EP
+from gpclass.datasets import load_neal
+from gpclass.inference import EP, Laplace
 from gpclass.inference.prior import DensePrior
 from gpclass.kernels import MLP, RBF, Constant, Linear, Matern, Polynomial, RationalQuadratic, White
 from gpclass.likelihoods import Gaussian, MultinomialProbit, NullCategory, OrderedProbit, Probit
 from tests.conftest import relative_error
-
-pytestmark = pytest.mark.data
 
 
 def _variance(z):
@@ -135,13 +134,13 @@ def test_null_category_noise(golden):
     assert relative_error(np.array([*by_bias, by_gamma]), z["grad"]) < 1e-12
 
 
-def test_nested_propagation_reproduces_gpstuff_on_neals_data(shared_data):
+def test_nested_propagation_reproduces_gpstuff_on_neals_data():
     """GPstuff's published optimum: minus log posterior 98.0398 and 15.25 % error with nested EP.
 
     Student-t priors (scale^2 10, 10 degrees of freedom) on the length-scales and on the square root of the magnitude,
     as densities of their logarithms; a jitter of 1e-6.
     """
-    X, y = shared_data("neal3")
+    X, y = load_neal(return_X_y=True)
     y = y.astype(int) - y.min()
     scales, magnitude = np.array([0.58525, 0.64233, 4.8782, 4.3622]), 13.1109
     kernel = magnitude * RBF(scales)
@@ -153,3 +152,36 @@ def test_nested_propagation_reproduces_gpstuff_on_neals_data(shared_data):
     assert minus_log_posterior == pytest.approx(98.0398, abs=0.001)
     model = GPClassifier(kernel, inference=engine, hyper="fixed", calibration=None).fit(X[:200], y[:200])
     assert 1.0 - model.score(X[200:], y[200:]) == pytest.approx(0.1525, abs=0.0026)
+
+
+def test_nested_propagation_on_a_grid_as_in_gpstuff(golden):
+    """At the printed parameters, which have five digits."""
+    z = golden("gpstuff")
+    kernel = float(z["nested_magnitude"]) * RBF(z["nested_length_scales"]) + White(1e-6, fixed="variance")
+    model = GPClassifier(kernel, inference=EP(coupling="full"), hyper="fixed", calibration=None)
+    model.fit(z["nested_X"], z["nested_y"])
+    mean, cov = model.latent(z["nested_grid"])
+    np.testing.assert_allclose(mean, z["nested_mean"], atol=5e-5)
+    np.testing.assert_allclose(cov, z["nested_cov"], atol=6e-5)
+    np.testing.assert_allclose(model.predict_log_proba(z["nested_grid"]), z["nested_logp"], atol=1e-4)
+
+
+#: Logarithms of magnitude and length-scales: those printed for EP, and those to four digits at which all numbers of
+#: Laplace's method agree, as theirs are not among the recorded ones.
+RIPLEY = {"ep": (EP(tol=1e-8), None, 2e-4, 6e-4), "laplace": (Laplace(), (3.2507, -0.7591, 0.0319), 1e-3, 1e-3)}
+
+
+@pytest.mark.parametrize("name", RIPLEY)
+def test_latents_and_energies_of_gpstuff_on_ripleys_data(golden, name):
+    """The energy is minus the log posterior, with a uniform prior of the square root of the magnitude and Student's t
+    with 4 degrees of freedom for the length-scales, as densities of their logarithms."""
+    z = golden("gpstuff")
+    engine, theta, of_means, of_variances = RIPLEY[name]
+    magnitude, *scales = np.exp(z["synth_theta"] if theta is None else theta)
+    model = GPClassifier(magnitude * RBF(scales), inference=engine, hyper="fixed", calibration=None)
+    model.fit(z["synth_X"], z["synth_y"])
+    mean, variance = (one.ravel() for one in model.latent(z["synth_grid"]))
+    np.testing.assert_allclose(mean, z[f"synth_{name}_mean"], atol=of_means)
+    np.testing.assert_allclose(variance, z[f"synth_{name}_var"], atol=of_variances)
+    log_prior = np.sum(t(4).logpdf(scales) + np.log(scales)) + 0.5 * np.log(magnitude) - np.log(2.0)
+    assert -model.log_evidence_ - log_prior == pytest.approx(float(z[f"synth_{name}_energy"]), abs=1e-4)

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gpclass import IVMClassifier, NullCategoryClassifier
-from gpclass.datasets import make_crescents
+from gpclass.datasets import load_crescent, make_crescents
 from gpclass.hyper import Alternating
 from gpclass.inference import IVM
 from gpclass.inference.prior import ActivePrior
@@ -43,11 +43,10 @@ def rings():
     return X, np.where(known, truth, -1), truth
 
 
-@pytest.mark.data
-def test_published_parameters(shared_data):
+def test_published_parameters():
     """GPc on the crescent data, 100 active rows: inverse width 0.0716589, variance 2.58166, gamma 0.9075, bias 0.237,
-    no white noise (shared/golden/README.md)."""
-    X, y = shared_data("crescent")
+    no white noise (tests/golden/README.md)."""
+    X, y = load_crescent(return_X_y=True)
     y = np.where(y == 0, -1, y > 0).astype(int)
     start = np.exp(-2.0)
     model = NullCategoryClassifier(1.0 * RBF(1.0) + Constant(start) + White(start), n_active=100).fit(X, y)

@@ -5,10 +5,10 @@ import pytest
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from gpclass import GPClassifier
+from gpclass.datasets import load_crabs, load_pima
 from gpclass.hyper import Evidence
 from gpclass.hyper.priors import Normal, Relevance
 from gpclass.kernels import RBF, Constant
-from tests.conftest import shared_folder
 
 #: Section 5: normal priors of mean -3 and sd 3 on log v0, log v1 and log w.
 PRIOR = {"length_scale": Relevance(Normal(-3, 3)), "variance": Normal(-3, 3)}
@@ -23,15 +23,13 @@ def classifier(n_inputs, hyper, **settings):
 
 def crabs():
     """Inputs without and with colour, sex, and what random splits are stratified by."""
-    stored = np.load(shared_folder("data") / "crabs.npz")
-    X = stored["X"].astype(float)
-    colour = (stored["sp"] == "B").astype(float)[:, None]
-    return X, np.hstack([X, colour]), stored["sex"], stored["y"]
+    found = load_crabs()
+    colour = (found.sp == "B").astype(float)[:, None]
+    return found.data, np.hstack([found.data, colour]), found.sex, found.target
 
 
 def pima():
-    stored = np.load(shared_folder("data") / "pima.npz")
-    return [stored[name] for name in ("X_train", "y_train", "X_test", "y_test")]
+    return [*load_pima(subset="train", return_X_y=True), *load_pima(subset="test", return_X_y=True)]
 
 
 def crab_errors(hyper, inputs, sex, groups, n_splits):
@@ -43,14 +41,12 @@ def crab_errors(hyper, inputs, sex, groups, n_splits):
     return np.mean(wrong)
 
 
-@pytest.mark.data
 def test_pima_map():
     X, y, X_test, y_test = pima()
     model = classifier(7, Evidence(prior=PRIOR, max_rows=None)).fit(X, y)
     assert abs(np.count_nonzero(model.predict(X_test) != y_test) - 69) <= 5
 
 
-@pytest.mark.data
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_crabs_map():
     X, with_colour, sex, groups = crabs()

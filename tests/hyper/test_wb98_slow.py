@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from gpclass.datasets import load_forensic_glass
 from gpclass.hyper import HMC, Evidence
 from gpclass.kernels import PerClass
 from tests.hyper.test_wb98 import PRIOR, classifier, crab_errors, crabs, pima
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.data,
     pytest.mark.timeout(0),
     # 133 trajectories from one chain do not count as mixed; the paper stops there.
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -34,8 +34,8 @@ def test_crabs_hmc():
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class")
-def test_forensic_glass(shared_data):
-    X, y = shared_data("fgl")
+def test_forensic_glass():
+    X, y = load_forensic_glass(return_X_y=True)
     shared = classifier(9, Evidence(prior=PRIOR, max_rows=None), likelihood="softmax")
     model = shared.set_params(kernel=PerClass(shared.kernel))
     folds = StratifiedKFold(10, shuffle=True, random_state=0)

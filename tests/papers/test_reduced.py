@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpclass.papers import MissingDataError, get, reproduce
+from gpclass.papers import get, reproduce
 from gpclass.papers.data import whole
 from gpclass.papers.gr06_figure2 import METHODS
 
@@ -61,7 +61,7 @@ REDUCED = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", REDUCED)
-def test_reduced_experiment_is_complete(name, tmp_path, monkeypatch):
+def test_reduced_experiment_is_complete(name, tmp_path, monkeypatch, stand_ins):
     if name == "g06-neal":
         pytest.importorskip("arviz")  # counts effective draws
     if name == "cc05-figure2":
@@ -71,10 +71,7 @@ def test_reduced_experiment_is_complete(name, tmp_path, monkeypatch):
             "gpclass.papers.wb98_table3.whole", lambda data: (whole(data)[0][:146, :2], whole(data)[1][:146])
         )
     full = get(name)
-    try:
-        result = reproduce(replace(full, tasks=lambda _: REDUCED[name]), "tiny", tmp_path, n_jobs=1)
-    except MissingDataError as missing:
-        pytest.skip(str(missing))
+    result = reproduce(replace(full, tasks=lambda _: REDUCED[name]), "tiny", tmp_path, n_jobs=1)
     assert [set(task) for task in REDUCED[name]] == [set(full.tasks("tiny")[0])] * len(REDUCED[name])
     assert result.comparisons
     assert all(quantity.measured is not None for quantity in result.comparisons)

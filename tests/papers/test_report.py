@@ -72,7 +72,11 @@ def test_no_name_and_wrong_names_are_usage_errors():
 
 
 def test_missing_data_skip_an_experiment(tmp_path, monkeypatch):
+    def refuse(**_):
+        raise OSError("no network")
+
     monkeypatch.setenv("GPCLASS_DATA", str(tmp_path))
+    monkeypatch.setattr("gpclass.datasets.fetched.fetch_openml", refuse)
     from gpclass.papers import data
 
     data.load.cache_clear()

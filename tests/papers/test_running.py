@@ -8,12 +8,12 @@ import subprocess
 import sys
 import time
 import warnings
-from types import SimpleNamespace
 
 import joblib
 import numpy as np
 import pytest
 
+from gpclass.datasets import fetched
 from gpclass.papers import (
     NAMES,
     Experiment,
@@ -236,18 +236,29 @@ def test_records_are_picked_by_their_values():
 
 @pytest.fixture
 def empty_folder(tmp_path, monkeypatch):
+    """A folder of data without files, and no network."""
+
+    def refuse(**_):
+        raise OSError("no network")
+
     monkeypatch.setenv("GPCLASS_DATA", str(tmp_path))
+    monkeypatch.setattr(fetched, "fetch_openml", refuse)
     data.load.cache_clear()
     yield tmp_path
     data.load.cache_clear()
 
 
-def test_missing_data_errors_name_the_file(empty_folder):
-    with pytest.raises(MissingDataError, match=r"usps\.npz.*GPCLASS_DATA"):
+def test_missing_data_errors_say_what_to_do(empty_folder):
+    with pytest.raises(MissingDataError, match=r"no network.*usps\.npz.*GPCLASS_DATA"):
         data.load("usps")
     with pytest.raises(MissingDataError, match=r"usps\.npz"):
         reproduce(experiment(data=("usps",)), "quick", empty_folder)
+    with pytest.raises(MissingDataError, match=r"put nothing\.npz into a folder"):
+        data.load("nothing")
     assert data.whole("iris")[0].shape == (150, 4)
+    assert data.whole("new_thyroid")[0].shape == (215, 5)
+    with pytest.raises(MissingDataError, match="customary split of 'new_thyroid' is missing"):
+        data.halves("new_thyroid")
 
 
 def test_data_come_from_the_folder_that_was_named(empty_folder):
@@ -263,26 +274,3 @@ def test_a_damaged_file_of_data_is_named(empty_folder):
     (empty_folder / "usps.npz").write_bytes(b"PK no zip at all")
     with pytest.raises(MissingDataError, match=r"usps\.npz cannot be read"):
         data.load("usps")
-
-
-def test_openml_is_asked_where_the_folder_has_nothing(empty_folder, monkeypatch):
-    rows = np.arange(215 * 5, dtype=float).reshape(215, 5)
-    monkeypatch.setattr(data, "fetch_openml", lambda **_: SimpleNamespace(data=rows, target=np.arange(215) % 3))
-    np.testing.assert_array_equal(data.whole("new_thyroid")[0], rows)
-    with pytest.raises(MissingDataError, match="customary split"):
-        data.halves("new_thyroid")
-
-
-def test_openml_with_other_data_is_not_taken(empty_folder, monkeypatch):
-    monkeypatch.setattr(data, "fetch_openml", lambda **_: SimpleNamespace(data=np.ones((3, 5)), target=[0, 1, 2]))
-    with pytest.raises(MissingDataError, match="expected 215 rows"):
-        data.load("new_thyroid")
-
-
-def test_openml_out_of_reach_is_missing_data(empty_folder, monkeypatch):
-    def refuse(**_):
-        raise OSError("no network")
-
-    monkeypatch.setattr(data, "fetch_openml", refuse)
-    with pytest.raises(MissingDataError, match="no network"):
-        data.load("fgl")

@@ -1,5 +1,53 @@
-"""Synthetic data sets."""
+"""Data sets: small real ones, larger ones from OpenML, and generators of synthetic ones."""
 
+from .bundled import (
+    load_ard_clusters,
+    load_crabs,
+    load_crescent,
+    load_dna,
+    load_forensic_glass,
+    load_glass,
+    load_letter,
+    load_neal,
+    load_pima,
+    load_protein_fold,
+    load_ripley,
+    load_satimage,
+    load_segmentation,
+    load_table,
+    load_thyroid,
+    load_unit_square,
+    load_vowel,
+    load_waveform,
+)
+from .fetched import fetch_covtype, fetch_isolet, fetch_mfeat, fetch_mnist, fetch_usps
 from .synthetic import make_crescents, make_rings, make_views
 
-__all__ = ["make_crescents", "make_rings", "make_views"]
+__all__ = [
+    "fetch_covtype",
+    "fetch_isolet",
+    "fetch_mfeat",
+    "fetch_mnist",
+    "fetch_usps",
+    "load_ard_clusters",
+    "load_crabs",
+    "load_crescent",
+    "load_dna",
+    "load_forensic_glass",
+    "load_glass",
+    "load_letter",
+    "load_neal",
+    "load_pima",
+    "load_protein_fold",
+    "load_ripley",
+    "load_satimage",
+    "load_segmentation",
+    "load_table",
+    "load_thyroid",
+    "load_unit_square",
+    "load_vowel",
+    "load_waveform",
+    "make_crescents",
+    "make_rings",
+    "make_views",
+]

@@ -41,8 +41,8 @@ def reliability_curve(
 ) -> ReliabilityCurve:
     """Bin rows by the probability of their predicted label; empty bins are left out.
 
-    As in scikit-learn's ``calibration_curve``, the bins of ``strategy="uniform"`` are equal steps from 0 to 1, and those
-    of "quantile" hold equal numbers of rows.
+    As in scikit-learn's ``calibration_curve``, the bins of ``strategy="uniform"`` are equal steps from 0 to 1, and
+    those of "quantile" hold equal numbers of rows.
     """
     if strategy not in ("uniform", "quantile"):
         raise ValueError(f"expected strategy 'uniform' or 'quantile', got {strategy!r}")

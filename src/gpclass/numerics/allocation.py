@@ -3,8 +3,8 @@
 The C library of Linux hands free memory back to the system as soon as there is more of it than twice the largest block
 that was ever freed (the dynamic thresholds of mallopt(3)). A fit of a few hundred rows frees and allocates matrices of
 some hundred kB at every evaluation, and the system clears each page of them again: a third of the time. Blocks of up to
-32 MB are taken from the heap instead, of which up to 64 MB stay. This holds whatever the environment says: Dask's workers
-start with ``MALLOC_TRIM_THRESHOLD_=65536``, and sums over blocks would take a third longer.
+32 MB are taken from the heap instead, of which up to 64 MB stay. This holds whatever the environment says: Dask's
+workers start with ``MALLOC_TRIM_THRESHOLD_=65536``, and sums over blocks would take a third longer.
 """
 
 import ctypes

@@ -44,7 +44,9 @@ class ReliabilityDisplay(Display):
             raise ValueError(f"expected n_bins, a whole number of at least 1, got {n_bins!r}")
         y_true = np.ravel(np.asarray(y_true))
         checked = {str(name): _checked(proba, len(y_true), len(classes)) for name, proba in named.items()}
-        curves = {name: reliability_curve(y_true, one, classes, n_bins, strategy=strategy) for name, one in checked.items()}
+        curves = {
+            name: reliability_curve(y_true, one, classes, n_bins, strategy=strategy) for name, one in checked.items()
+        }
         return cls(curves).plot(ax)
 
     @classmethod

@@ -14,12 +14,11 @@ from gpclass.inference.active.ivm import default_size
 from gpclass.inference.active.selection import RowScorer, Selector, _Lazy, row_scorer
 from gpclass.inference.problem import Problem
 from gpclass.kernels import RBF, Constant, Linear, PerClass, White
-from gpclass.likelihoods import Gaussian, MultinomialProbit, OrderedProbit, Probit
+from gpclass.likelihoods import Gaussian, MultinomialProbit, NullCategory, OrderedProbit, Probit
 from gpclass.training.monitor import Monitor
 from tests.conftest import central_difference, relative_error
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", ["probit", "gaussian"])
 def test_same_rows_and_sites_as_the_authors_toolbox(golden, name):
     z = golden(f"ivm_{name}")
@@ -38,6 +37,24 @@ def test_same_rows_and_sites_as_the_authors_toolbox(golden, name):
     assert active.rows == chosen.tolist()
     np.testing.assert_allclose(active.site_precision[:50, 0], z["site_precision"][chosen], rtol=1e-8)
     np.testing.assert_allclose(active.site_mean[:50, 0], z["site_mean"][chosen], rtol=1e-8, atol=1e-12)
+
+
+def test_same_rows_and_sites_as_the_authors_toolbox_with_null_category_noise(golden):
+    z = golden("ivm_ncnm")
+    kernel = (
+        float(z["kern_rbf_variance"]) * RBF(float(z["kern_rbf_inverseWidth"]) ** -0.5)
+        + Linear(float(z["kern_lin_variance"]))
+        + Constant(float(z["kern_bias_variance"]))
+        + White(float(z["kern_white_variance"]))
+    )
+    gammas = float(z["gamma_p"]), float(z["gamma_n"])
+    likelihood = NullCategory(*gammas, float(z["bias"]), float(z["sigma2"]), fixed=True)
+    y = np.where(np.isnan(z["y"]), -1, z["y"] > 0).astype(int)
+    active = ActiveSet(kernel, z["X"], 1, 50, shared=True)
+    Selector("entropy").grow(active, y, likelihood, 50)
+    assert active.rows == z["active"].astype(int).tolist()
+    np.testing.assert_allclose(active.site_precision[:50, 0], z["site_precision"], rtol=1e-12)
+    np.testing.assert_allclose(active.site_mean[:50, 0], z["site_mean"], rtol=1e-12, atol=1e-12)
 
 
 class Dense:

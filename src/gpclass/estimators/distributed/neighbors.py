@@ -207,7 +207,7 @@ def _learn_link(fitted: Any, chunks: Chunks, found: Survey, few: np.ndarray, rng
     )
     rows, neighbors = rng.permutation(b), b + np.arange(b * m).reshape(b, m)
     if fitted.hyper == "loo":
-        problem = _better_link(problem, *np.array_split(rows, 2), neighbors, rng)
+        problem = _better_link(problem, rows[: b // 2], rows[b // 2 :], neighbors, rng)
     log_local = _log_proba(problem, np.arange(b), neighbors)
     posterior = fitted.posterior_
     global_model = getattr(posterior, "global_model", None)
