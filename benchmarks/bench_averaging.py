@@ -6,7 +6,6 @@ python benchmarks/bench_averaging.py [ENGINE [importance] [nuts]]
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_iris, load_wine
@@ -16,8 +15,8 @@ from gpclass import GPClassifier
 from gpclass.hyper import NUTS, Evidence, Importance
 from gpclass.hyper.priors import Normal
 from gpclass.kernels import Matern
+from gpclass.papers.data import load
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SAMPLERS = {
     "importance": Importance(prior=Normal(), n_draws=300),
     "nuts": NUTS(n_tune=100, n_draws=100, n_chains=2),
@@ -28,7 +27,7 @@ def data_sets():
     yield "iris", *load_iris(return_X_y=True)
     yield "wine", *load_wine(return_X_y=True)
     for name in ("new_thyroid", "fgl"):
-        stored = np.load(DATA / f"{name}.npz")
+        stored = load(name)
         yield name, stored["X"].astype(float), stored["y"]
 
 

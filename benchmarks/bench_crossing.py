@@ -13,18 +13,18 @@ import warnings
 from typing import Any
 
 import numpy as np
-from bench_middle import DATA
 from joblib import Parallel, delayed
 
 from gpclass import GPClassifier, NearestNeighborGPClassifier
+from gpclass.papers.data import load
 
 SETS = ("satimage", "letter", "usps", "covtype", "waveform", "mnist")
 
 
 def rows_of(name: str, n: int, seed: int) -> tuple[np.ndarray, ...]:
-    with np.load(DATA / f"{name}.npz", allow_pickle=False) as stored:
-        parts = ("X_train", "y_train") if "X_train" in stored else ("X", "y")
-        X, y = stored[parts[0]], stored[parts[1]]
+    stored = load(name)
+    parts = ("X_train", "y_train") if "X_train" in stored else ("X", "y")
+    X, y = stored[parts[0]], stored[parts[1]]
     rows = np.random.default_rng(seed).permutation(len(y))
     train, test = rows[:n], rows[n : n + 4000]
     seen = np.isin(y[test], y[train])

@@ -27,9 +27,9 @@ import psutil
 
 from gpclass.cli.dask_demo import N_COLUMNS as COLUMNS
 from gpclass.cli.dask_demo import chunk, collection
+from gpclass.papers.data import load
 
 CHUNK = 100_000
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 FIGURES = Path(__file__).resolve().parents[1] / "docs"
 
 
@@ -125,7 +125,7 @@ def memmap(asked) -> None:
 
 def covtype_rows(n: int) -> tuple[np.ndarray, ...]:
     """n rows to fit to, and 10,000 others."""
-    stored = np.load(DATA / "covtype.npz")
+    stored = load("covtype")
     some = np.random.default_rng(0).permutation(len(stored["X"]))[: n + 10_000]
     X, y = stored["X"][some].astype(float), stored["y"][some]
     return X[:n], y[:n], X[n:], y[n:]

@@ -20,18 +20,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_tables import SHARED
 
 from gpclass import GPClassifier, NearestNeighborGPClassifier, SparseGPClassifier
 from gpclass.kernels import RBF, Matern
 from gpclass.numerics.devices import place_of
+from gpclass.papers.data import load, whole
 
 Fit = tuple[str, Any, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def data(name: str, rows: int | None) -> tuple[np.ndarray, ...]:
-    with np.load(SHARED / "data" / f"{name}.npz", allow_pickle=False) as stored:
-        X, y, X_test, y_test = (stored[part] for part in ("X_train", "y_train", "X_test", "y_test"))
+    stored = load(name)
+    X, y, X_test, y_test = (stored[part] for part in ("X_train", "y_train", "X_test", "y_test"))
     scale = 255.0 if name == "mnist" else 1.0
     chosen = np.random.default_rng(0).permutation(len(y))[:rows]
     return X[chosen] / scale, y[chosen], X_test / scale, y_test
@@ -76,8 +76,7 @@ def mnist_ep(device: str, rows: int | None) -> Iterator[Fit]:
 
 def covtype(rows: int | None) -> tuple[np.ndarray, ...]:
     """Random rows, and 10,000 others to test on."""
-    with np.load(SHARED / "data" / "covtype.npz", allow_pickle=False) as stored:
-        X, y = stored["X"].astype(float), stored["y"]
+    X, y = whole("covtype")
     order, n = np.random.default_rng(0).permutation(len(y)), rows or 500_000
     return X[order[:n]], y[order[:n]], X[order[-10_000:]], y[order[-10_000:]]
 

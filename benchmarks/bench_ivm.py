@@ -7,7 +7,6 @@ GR06's own experiments are ``gpclass reproduce gr06-figure5`` and ``gr06-figure6
 
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -20,14 +19,14 @@ from gpclass.inference.active.active_set import ActiveSet
 from gpclass.inference.active.selection import Selector
 from gpclass.kernels import RBF
 from gpclass.likelihoods import MultinomialProbit, Probit
+from gpclass.papers.data import load
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 LIKELIHOOD = MultinomialProbit()
 
 
 def _isolet():
     """Standardised, the official split."""
-    stored = np.load(DATA / "isolet.npz")
+    stored = load("isolet")
     X, X_new = stored["X_train"].astype(float), stored["X_test"].astype(float)
     mean, sd = X.mean(axis=0), X.std(axis=0)
     letters, y = np.unique(stored["y_train"], return_inverse=True)

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from importlib.util import find_spec
 
 import numpy as np
-from bench_middle import DATA
 from scipy.optimize import minimize_scalar
 from scipy.special import log_expit
 
 from gpclass import NearestNeighborGPClassifier
+from gpclass.papers.data import load
 
 Predict = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -28,9 +28,9 @@ Predict = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 def tasks(n: int) -> dict[str, tuple[np.ndarray, ...]]:
     found = {}
     for name, positive in (("letter A-M", None), ("satimage 1+2", (1, 2))):
-        with np.load(DATA / f"{name.split()[0]}.npz", allow_pickle=False) as stored:
-            X = np.concatenate([stored["X_train"], stored["X_test"]]).astype(float)
-            y = np.concatenate([stored["y_train"], stored["y_test"]])
+        stored = load(name.split()[0])
+        X = np.concatenate([stored["X_train"], stored["X_test"]]).astype(float)
+        y = np.concatenate([stored["y_train"], stored["y_test"]])
         classes = np.unique(y)
         chosen = classes[: len(classes) // 2] if positive is None else np.array(positive)
         y = np.isin(y, chosen).astype(int)

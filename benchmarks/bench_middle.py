@@ -13,11 +13,9 @@ test on.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,8 +25,8 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.model_selection import train_test_split
 
 from gpclass import GPClassifier, IVMClassifier, NearestNeighborGPClassifier, SparseGPClassifier
+from gpclass.papers import data
 
-DATA = Path(os.environ.get("GPCLASS_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SETS = ("satimage", "usps", "letter", "covtype-50000")
 
 
@@ -76,11 +74,11 @@ def models(seed: int) -> dict[str, Any]:
 
 def load(name: str, seed: int) -> tuple[np.ndarray, ...]:
     name, _, size = name.partition("-")
-    with np.load(DATA / f"{name}.npz", allow_pickle=False) as stored:
-        if name != "covtype":
-            X, y, X_test, y_test = (stored[part] for part in ("X_train", "y_train", "X_test", "y_test"))
-            return X.astype(float), y, X_test.astype(float), y_test
-        X, y = stored["X"], stored["y"]
+    stored = data.load(name)
+    if name != "covtype":
+        X, y, X_test, y_test = (stored[part] for part in ("X_train", "y_train", "X_test", "y_test"))
+        return X.astype(float), y, X_test.astype(float), y_test
+    X, y = stored["X"], stored["y"]
     rows = np.random.default_rng(seed).permutation(len(y))[: int(size) + 10_000]
     X, y = X[rows].astype(float), y[rows]
     return X[: int(size)], y[: int(size)], X[int(size) :], y[int(size) :]

@@ -8,9 +8,7 @@ cancer. The rings of that table are not known; these are others.
 
 from __future__ import annotations
 
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -20,6 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from gpclass import GPClassifier
 from gpclass.datasets import make_rings
+from gpclass.papers import data
 
 BEST_PEER = {
     "iris": 0.048,
@@ -30,7 +29,6 @@ BEST_PEER = {
     "crabs": 0.107,
     "breast cancer": 0.095,
 }
-DATA = Path(os.environ.get("GPCLASS_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +37,7 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
         return loaders[name](return_X_y=True)
     if name == "toy":
         return make_rings(400, random_state=0)
-    stored = np.load(DATA / f"{name}.npz", allow_pickle=False)
+    stored = data.load(name)
     return stored["X"].astype(float), stored["y"]
 
 

@@ -6,14 +6,12 @@ python benchmarks/bench_sparse.py [isolet] [usps] [mnist] [covtype]
 import resource
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
 from gpclass import IVMClassifier, SparseGPClassifier
 from gpclass.kernels import RBF, Linear
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+from gpclass.papers.data import load
 
 
 def report(name, model, X, y, X_new, y_new):
@@ -32,7 +30,7 @@ def report(name, model, X, y, X_new, y_new):
 
 
 def official(name, scale=1.0):
-    stored = np.load(DATA / f"{name}.npz")
+    stored = load(name)
     return tuple(
         stored[part] / scale if part[0] == "X" else stored[part] for part in ("X_train", "y_train", "X_test", "y_test")
     )
@@ -59,7 +57,7 @@ def mnist():
 
 
 def covtype(n=500000):
-    stored = np.load(DATA / "covtype.npz")
+    stored = load("covtype")
     order = np.random.default_rng(0).permutation(len(stored["y"]))
     X, y = stored["X"][order].astype(float), stored["y"][order]
     report(f"covtype, {n} rows, sparse", SparseGPClassifier(dtype="float32"), X[:n], y[:n], X[n:], y[n:])

@@ -9,13 +9,11 @@ documentation has it.
 
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
 from gpclass import IVMClassifier, SparseGPClassifier
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+from gpclass.papers.data import load
 
 
 def report(name, proba, y, seconds):
@@ -77,7 +75,7 @@ def svgp(X, y, X_new, y_new, n_epochs, n_inducing=500, n_classes=10):
 
 
 if __name__ == "__main__":
-    stored = np.load(DATA / "usps.npz")
+    stored = load("usps")
     X, y, X_new, y_new = (stored[part] for part in ("X_train", "y_train", "X_test", "y_test"))
     X, X_new, y, y_new = X.astype(float), X_new.astype(float), y.astype(int), y_new.astype(int)
     y, y_new = y - y.min(), y_new - y.min()

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 import warnings
 from collections.abc import Callable
@@ -42,9 +41,9 @@ from sklearn.preprocessing import LabelEncoder, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from gpclass import GPClassifier
-from gpclass.datasets import make_rings
+from gpclass.datasets import load_table, make_rings
+from gpclass.papers import data
 
-SHARED = Path(os.environ.get("GPCLASS_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 TABLES = ("balance", "car", "cleveland", "dermatology", "german", "ionosphere", "led7", "libras", "tictactoe", "zoo")
 NUMBERS = ("iris", "wine", "new_thyroid", "fgl", "toy", "crabs", "breast_cancer")
 TIE, MOST_ROWS = 0.005, 500
@@ -55,16 +54,16 @@ OURS = {"gpclass": None, "gpclass matern": "matern"}
 def load(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     """Columns as a data frame, and labels."""
     if name in TABLES:
-        table = pd.read_csv(SHARED / "tables" / f"{name}.csv", keep_default_na=False)
-        return table.drop(columns="target"), table["target"].to_numpy()
+        columns, target = load_table(name, return_X_y=True)
+        return columns, target.to_numpy()
     loaders = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
     if name in loaders:
         X, y = loaders[name](return_X_y=True)
     elif name == "toy":
         X, y = make_rings(400, random_state=0)
     else:
-        with np.load(SHARED / "data" / f"{name}.npz", allow_pickle=False) as stored:
-            X, y = stored["X"].astype(float), stored["y"]
+        stored = data.load(name)
+        X, y = stored["X"].astype(float), stored["y"]
     return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]), y
 
 

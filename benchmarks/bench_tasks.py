@@ -5,17 +5,15 @@ LPJ05's own experiments are ``gpclass reproduce lpj05-figure7`` and ``lpj05-figu
 
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 
 from gpclass import GPClassifier, IVMClassifier, MultiTaskIVMClassifier
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+from gpclass.papers.data import load
 
 
 def vowel_data():
-    z = np.load(DATA / "vowel.npz")
+    z = load("vowel")
     both = {
         name: np.concatenate([z[f"{name}_train"], z[f"{name}_test"]]) for name in ("X", "y", "speaker", "repetition")
     }

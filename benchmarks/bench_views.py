@@ -11,7 +11,6 @@ G06's own experiments are ``gpclass reproduce g06-digits`` and ``g06-fold``.
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -22,9 +21,8 @@ from gpclass.datasets import make_views
 from gpclass.hyper import NUTS, Importance
 from gpclass.hyper.priors import Normal
 from gpclass.kernels import RBF, View, WeightedSum
+from gpclass.papers.data import load
 from gpclass.plotting import ViewWeightsDisplay
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def combined(X, views):
@@ -76,7 +74,7 @@ def recovery(n_seeds=20):
 
 
 def agreement():
-    stored = np.load(DATA / "mfeat.npz")
+    stored = load("mfeat")
     X, views = side_by_side({name: stored[f"X_{name}"] for name in ("zer", "kar", "pix", "fou")})
     y = stored["y"].astype(int)
     few, _ = train_test_split(np.arange(len(y)), train_size=200, stratify=y, random_state=0)

@@ -6,19 +6,18 @@ One model for all ten digits; a model for each of them is LPJ05's table 3, ``gpc
 """
 
 import time
-from pathlib import Path
 
 import numpy as np
 
 from gpclass import IVMClassifier, VirtualVectorClassifier
 from gpclass.kernels import RBF, Linear
+from gpclass.papers.data import load
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 KERNEL = 100.0 * RBF(8.0) + Linear(0.1)
 
 
 def usps():
-    stored = np.load(DATA / "usps.npz")
+    stored = load("usps")
     return tuple(
         stored[part].astype(float) if part[0] == "X" else stored[part].astype(int)
         for part in ("X_train", "y_train", "X_test", "y_test")
