@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,21 @@ GOLDEN = Path(__file__).parent / "golden"
 def golden():
     """Numbers of other people's programs by name (tests/golden/README.md)."""
     return lambda name: dict(np.load(GOLDEN / f"{name}.npz"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many tests were skipped, and why, in one line."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(_reason(report.longrepr) for report in skipped)
+    if reasons:
+        told = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"not run: {told}")
+
+
+def _reason(longrepr):
+    text = str(longrepr[2] if isinstance(longrepr, tuple) else longrepr).removeprefix("Skipped: ")
+    missing = re.match(r"could not import '([\w.]+)'", text)
+    return f"need {missing[1].split('.')[0]}" if missing else text
 
 
 def central_difference(function, x, step=1e-3):
