@@ -55,33 +55,39 @@ SILENT = Monitor()
 class Together(Monitor):
     """Several monitors as one."""
 
-    def __init__(self, monitors: Sequence[Monitor]) -> None:
-        self.monitors = monitors
+    def __init__(self, monitors: Sequence[Monitor], parent: Together | None = None) -> None:
+        self.monitors, self.parent = monitors, parent
 
     def task(self, name: str, total: int | None = None) -> Monitor:
-        return Together([monitor.task(name, total) for monitor in self.monitors])
+        return Together([monitor.task(name, total) for monitor in self.monitors], self)
 
     def step(self, note: str = "") -> None:
         for monitor in self.monitors:
             monitor.step(note)
-        self.should_stop = any(monitor.should_stop for monitor in self.monitors)
+        self._update()
 
     def end(self) -> None:
         for monitor in self.monitors:
             monitor.end()
+        if self.parent is not None:
+            self.parent._update()
+
+    def _update(self) -> None:
+        self.should_stop = any(monitor.should_stop for monitor in self.monitors)
 
 
 class Callbacks(Monitor):
-    """scikit-learn's callbacks: every task is a context, every step without a task of its own a leaf of it."""
+    """scikit-learn's callbacks: every task is a context, every step without a task of its own a leaf of it. A callback
+    that asks to stop at the end of a task stops the task that it is a part of."""
 
-    def __init__(self, estimator: Any, context: Any) -> None:
-        self.estimator, self.context = estimator, context
+    def __init__(self, estimator: Any, context: Any, parent: Callbacks | None = None) -> None:
+        self.estimator, self.context, self.parent = estimator, context, parent
         self._had_task = False
         context.call_on_fit_task_begin(estimator=estimator)
 
     def task(self, name: str, total: int | None = None) -> Monitor:
         self._had_task = True
-        return Callbacks(self.estimator, self.context.subcontext(task_name=name, max_subtasks=total))
+        return Callbacks(self.estimator, self.context.subcontext(task_name=name, max_subtasks=total), self)
 
     def step(self, note: str = "") -> None:
         if self._had_task:
@@ -93,7 +99,8 @@ class Callbacks(Monitor):
             self.should_stop = True
 
     def end(self) -> None:
-        self.context.call_on_fit_task_end(estimator=self.estimator)
+        if self.context.call_on_fit_task_end(estimator=self.estimator) and self.parent is not None:
+            self.parent.should_stop = True
 
 
 class Terminal(Monitor):
