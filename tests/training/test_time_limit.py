@@ -1,6 +1,7 @@
 """A limit on the time of learning, by a clock that advances with every reading."""
 
 from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -98,14 +99,9 @@ def test_every_fit_begins_a_new_limit():
     for _ in range(2):
         limit.setup(None, None)
 
-    class Step:
-        task_name = "step"
-
-        class parent:
-            task_name, parent = "search", None
-
-    assert not limit.on_fit_task_end(None, Step)
-    assert limit.on_fit_task_end(None, Step)
+    step = SimpleNamespace(parent=SimpleNamespace(task_name="search", parent=None))
+    assert not limit.on_fit_task_end(None, step)
+    assert limit.on_fit_task_end(None, step)
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])

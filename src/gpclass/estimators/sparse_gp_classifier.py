@@ -200,7 +200,7 @@ n_features_in_
             raise TypeError(f"checkpoint must be the name of a file, or None, got {self.checkpoint!r}")
         path = Path(self.checkpoint)
         if not path.parent.is_dir():
-            raise FileNotFoundError(f"expected a folder for the checkpoint {path}, and {path.parent} is not there")
+            raise FileNotFoundError(f"Cannot save the checkpoint {path}: folder {path.parent} does not exist")
         others = ("checkpoint", "n_jobs", "device", "verbose", "random_state")
         settings = {name: value for name, value in self.get_params(deep=False).items() if name not in others}
         if not isinstance(self.inducing, str):

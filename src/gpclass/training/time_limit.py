@@ -14,9 +14,9 @@ LEARNING_TASKS = frozenset(
 class TimeLimit:
     """Stop learning after so many seconds of a fit, and use the kernel parameters found so far.
 
-    The posterior is then computed in full, so a fit takes somewhat longer than its limit. A fit that was stopped has
-    ``hyper_.stopped`` (``info_.stopped`` for Gibbs sampling) set to True. Every ``fit`` begins a new limit. Restarts and
-    chains in other processes (``n_jobs``) are not stopped.
+    The posterior is then computed in full, so a fit takes somewhat longer than its limit. ``hyper_.stopped``
+    (``info_.stopped`` for Gibbs sampling) says whether a fit was stopped. Every ``fit`` begins a new limit. Restarts
+    and chains in other processes (``n_jobs``) are not stopped.
 
     Parameters
     ----------
