@@ -3,11 +3,12 @@
 Prints the CPU seconds of fits to tables of n rows, d columns and K classes, and the constants of
 log seconds = a + b log n + c log d + e log K for each estimator, by least squares.
 
-    python benchmarks/bench_duration.py
+    python benchmarks/bench_duration.py [GPClassifier ...]
 """
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from itertools import product
@@ -56,7 +57,8 @@ def seconds(make: type, n: int, d: int, n_classes: int) -> tuple[float, float]:
 
 def main() -> None:
     seconds(gp.GPClassifier, 60, 2, 2)  # compile
-    for name, (make, rows, columns, classes) in GRIDS.items():
+    for name in sys.argv[1:] or GRIDS:
+        make, rows, columns, classes = GRIDS[name]
         seconds(make, rows[0], columns[0], classes[0])
         features, logs = [], []
         for n, d, k in product(rows, columns, classes):

@@ -20,7 +20,7 @@ from ..training.monitor import duration
 from ..training.time_limit import TimeLimit
 from . import evaluation, targets
 from .columns import Schema, numeric_values, view_columns, view_kernel
-from .duration import expected_seconds
+from .duration import expected_seconds, slowness
 from .evaluation import Predictions, evenly_spaced, fit_clone, unknown_categories_ignored
 from .imputation import TableImputer
 from .tables import Table, TableError, from_frame, label_text, listed
@@ -124,7 +124,7 @@ class TableModel(BaseEstimator):
         """Fit to a table that has the target among its columns.
 
         ``callback`` is one of scikit-learn. ``on_estimate`` is called with a rough estimate of the seconds that all
-        fits take, before the first. ``clock`` gives the seconds of the time limit.
+        fits take, before the first, where there is one. ``clock`` gives the seconds of the time limit.
         """
         fitted = copy.copy(self)  # a fit that fails leaves this model as it was
         fitted._fit(table, () if callback is None else (callback,), on_estimate, clock)
@@ -154,8 +154,9 @@ class TableModel(BaseEstimator):
         weights = None if self.weights is None else targets.read_weights(table, self.weights, self.target, self.notes_)
         raw = self._fit_columns(table)
         estimator = self._make_estimator(len(raw))
-        if on_estimate is not None:
-            on_estimate(self._n_fits(estimator) * expected_seconds(estimator, raw, target))
+        expected = None if on_estimate is None else expected_seconds(estimator, raw, target)
+        if on_estimate is not None and expected is not None:
+            on_estimate(self._n_fits(estimator) * expected * slowness(clock))
         if self.time_limit is not None:
             callbacks = (*callbacks, TimeLimit(self.time_limit / self._n_fits(estimator), clock=clock))
         predictions = self._fit_estimator(estimator, raw, target, weights, callbacks)
@@ -244,12 +245,12 @@ class TableModel(BaseEstimator):
 
     def _n_fits(self, estimator: Any) -> int:
         """How many fits a model and its scores take, at most."""
-        import gpclass as gp
-
         if self.task_ == "semi-supervised":
             return 2 + evaluation.FOLDS
-        exact = isinstance(estimator, (gp.GPClassifier, gp.GPRegressor))
-        return 1 if exact or getattr(estimator, "inference", None) == "ep" else 2
+        exact = (
+            type(estimator).__name__ in ("GPClassifier", "GPRegressor") or getattr(estimator, "inference", "") == "ep"
+        )
+        return 1 if exact else 2
 
     def _choose_rows(self, estimator: Any, X: Any, y: np.ndarray, callbacks: tuple[Any, ...]) -> Predictions:
         """Keep the model of all rows unless the labelled rows alone predict hidden labels better: unlabelled rows help
