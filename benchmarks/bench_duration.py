@@ -1,9 +1,10 @@
 """How long fits take, for the cost model of ``gpclass.tabular.duration``.
 
 Prints the CPU seconds of fits to tables of n rows, d columns and K classes, and the constants of
-log seconds = a + b log n + c log d + e log K for each estimator, by least squares.
+log seconds = a + b log n + c log d + e log K for each estimator, by least squares; sizes that do not vary are left out.
 
     python benchmarks/bench_duration.py [GPClassifier ...]
+    python benchmarks/bench_duration.py --tables
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import warnings
 from itertools import product
 
 import numpy as np
+from bench_tables import SHARED
 
 import gpclass as gp
+from gpclass.tabular import TableModel, read_table
 
 #: Estimator, numbers of rows, of columns and of classes (1: regression).
 GRIDS = {
@@ -24,10 +27,10 @@ GRIDS = {
     "GPOrdinalClassifier": (gp.GPOrdinalClassifier, (100, 300, 1000), (4, 20), (3,)),
     "NearestNeighborGPClassifier": (gp.NearestNeighborGPClassifier, (1500, 10000), (4, 20), (2, 5)),
     "NearestNeighborGPRegressor": (gp.NearestNeighborGPRegressor, (1500, 10000), (4, 20), (1,)),
-    "SparseGPClassifier": (gp.SparseGPClassifier, (1000, 4000), (4, 20), (2, 5)),
-    "IVMClassifier": (gp.IVMClassifier, (300, 2000), (4, 20), (2, 5)),
-    "IVMRegressor": (gp.IVMRegressor, (300, 2000), (4, 20), (1,)),
-    "NullCategoryClassifier": (gp.NullCategoryClassifier, (100, 400), (4, 20), (2,)),
+    "SparseGPClassifier": (gp.SparseGPClassifier, (1000, 4000), (10,), (2, 5)),
+    "IVMClassifier": (gp.IVMClassifier, (300, 2000), (10,), (2, 5)),
+    "IVMRegressor": (gp.IVMRegressor, (300, 2000), (10,), (1,)),
+    "NullCategoryClassifier": (gp.NullCategoryClassifier, (100, 400), (10,), (2,)),
 }
 
 
@@ -55,7 +58,24 @@ def seconds(make: type, n: int, d: int, n_classes: int) -> tuple[float, float]:
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
+def tables() -> None:
+    """The estimate beside the CPU seconds of fits of the shared tables."""
+    ratios = []
+    for path in sorted((SHARED / "tables").glob("*.csv")):
+        expected: list[float] = []
+        cpu = time.process_time()
+        model = TableModel("target").fit(read_table(path), on_estimate=expected.append, clock=time.process_time)
+        cpu = time.process_time() - cpu
+        ratios.append(expected[0] / cpu)
+        print(f"{path.stem:12} {model.about_['rows']:5} rows: {expected[0]:6.1f} s expected, {cpu:6.1f} s", flush=True)
+    factor = np.exp(np.abs(np.log(ratios)))
+    print(f"off by a factor of {np.median(factor):.1f}, at most {factor.max():.1f}")
+
+
 def main() -> None:
+    if sys.argv[1:] == ["--tables"]:
+        tables()
+        return
     seconds(gp.GPClassifier, 60, 2, 2)  # compile
     for name in sys.argv[1:] or GRIDS:
         make, rows, columns, classes = GRIDS[name]
@@ -63,7 +83,8 @@ def main() -> None:
         features, logs = [], []
         for n, d, k in product(rows, columns, classes):
             cpu, wall = seconds(make, n, d, k)
-            features.append([1.0, np.log(n), np.log(d), *([np.log(k)] if len(classes) > 1 else [])])
+            varied = [np.log(size) for size, grid in ((n, rows), (d, columns), (k, classes)) if len(grid) > 1]
+            features.append([1.0, *varied])
             logs.append(np.log(cpu))
             print(f"{name:28} n={n:6} d={d:3} K={k}: {cpu:7.2f} s of CPU, {wall:7.2f} s in all", flush=True)
         found, *_ = np.linalg.lstsq(np.array(features), np.array(logs), rcond=None)

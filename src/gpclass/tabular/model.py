@@ -247,9 +247,8 @@ class TableModel(BaseEstimator):
         """How many fits a model and its scores take, at most."""
         if self.task_ == "semi-supervised":
             return 2 + evaluation.FOLDS
-        exact = (
-            type(estimator).__name__ in ("GPClassifier", "GPRegressor") or getattr(estimator, "inference", "") == "ep"
-        )
+        name, inference = type(estimator).__name__, getattr(estimator, "inference", None)
+        exact = name in ("GPClassifier", "GPRegressor") or inference == "ep"
         return 1 if exact else 2
 
     def _choose_rows(self, estimator: Any, X: Any, y: np.ndarray, callbacks: tuple[Any, ...]) -> Predictions:
