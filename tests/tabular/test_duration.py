@@ -29,7 +29,7 @@ def test_estimates_grow_with_the_table():
         model = getattr(gpclass, name)()
         small, tall, wide = (expected_seconds(model, np.empty(shape), y) for shape in ((100, 4), (900, 4), (100, 40)))
         assert 0.0 < small < tall
-        assert small < wide
+        assert small <= wide
     few, many = (expected_seconds(gpclass.GPClassifier(), np.empty((100, 4)), np.arange(100) % k) for k in (2, 5))
     assert few < many
     assert expected_seconds(gpclass.ViewVotingClassifier(None), np.empty((100, 4)), y) is None

@@ -42,7 +42,7 @@ class Leaderboard(NamedTuple):
     interrupted: bool = False
 
 
-class Target(Protocol):
+class TargetKind(Protocol):
     """What models predict and how that is scored."""
 
     @property
@@ -136,7 +136,7 @@ def rank(
     estimators: Mapping[str, Any],
     X: Any,
     y: np.ndarray,
-    target: Target,
+    target: TargetKind,
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
     *,
     time_limit: float | None = None,
@@ -170,7 +170,7 @@ def rank(
 class _Trial:
     """The folds of one model."""
 
-    def __init__(self, name: str, target: Target, remaining: float | None, clock: Callable[[], float]) -> None:
+    def __init__(self, name: str, target: TargetKind, remaining: float | None, clock: Callable[[], float]) -> None:
         self.name, self.target, self.clock = name, target, clock
         self.end = None if remaining is None else clock() + remaining
         self.state, self.message = "finished", ""
