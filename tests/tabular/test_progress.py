@@ -73,6 +73,15 @@ def test_the_time_left_by_the_pace_of_a_task(clock):
     assert shown(screen) == "sampling, step 12 of at most 50, 44 s so far, about 76 s left\n"
 
 
+def test_a_single_step_is_not_shown(clock):
+    screen = console(terminal=False)
+    status = FitStatus(console=screen, clock=clock)
+    status.setup(gpclass.GPClassifier(), ROOT)
+    clock.now = 20.0
+    status.on_fit_task_end(None, step(task("starting points", 1, ROOT), 0))
+    assert shown(screen) == ""
+
+
 def test_the_time_left_by_the_estimate(clock):
     screen = console(terminal=False)
     status = FitStatus(console=screen, clock=clock)
@@ -80,10 +89,11 @@ def test_the_time_left_by_the_estimate(clock):
     assert shown(screen) == "about 40 s expected\n"
     status.setup(gpclass.GPClassifier(), ROOT)
     search = task("search", parent=ROOT)
-    for clock.now, number in ((15.0, 3), (50.0, 9)):
+    for clock.now, number in ((15.0, 3), (39.5, 8), (50.0, 9)):
         status.on_fit_task_end(None, step(search, number))
     assert shown(screen).splitlines()[1:] == [
         "learning the kernel, step 4, 15 s so far, about 25 s left",
+        "learning the kernel, step 9, 40 s so far",
         "learning the kernel, step 10, 50 s so far",  # longer than expected
     ]
 

@@ -72,7 +72,7 @@ def test_what_is_no_number(tmp_path, cell):
     [
         ("", "it is empty"),
         ("\n\n  \n", "it is empty"),
-        ("a,b\n", "there are none"),
+        ("a,b\n", "expected rows below the line of column names, got none"),
         ("a,b\n1,2\n3\n", "line 3: expected 2 cells, as the first line has, got 1"),
         ("a,b\n1,2\n3,4,5\n", "line 3: expected 2 cells, as the first line has, got 3"),
         ("a,a\n1,2\n", "'a' more than once"),

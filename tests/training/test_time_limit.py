@@ -75,6 +75,31 @@ def test_learning_stops_and_the_posterior_is_whole(model, target):
     assert np.mean(model.predict(X) == target) > 0.9 or target is not y
 
 
+def test_no_further_kernels_of_the_family_are_learned():
+    whole = GPClassifier(random_state=0).fit(X, y)
+    part = GPClassifier(random_state=0).set_callbacks(stops_after(1)).fit(X, y)
+    assert [one.name for one in whole.hyper_.members] == ["additive", "quantiles", "linear", "constant"]
+    assert [one.name for one in part.hyper_.members] == ["additive", "constant"]
+
+
+class StopsAfter(TaskNames):
+    """Asks to stop at the end of the first task of a name."""
+
+    def __init__(self, name):
+        self.name, self.ended = name, 0
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended += context.task_name == self.name
+        return context.task_name == self.name
+
+
+def test_a_request_at_the_end_of_a_task_stops_the_task_above():
+    callback = StopsAfter("search")
+    model = GPClassifier(KERNEL, n_restarts_optimizer=3, random_state=0, verbose=1).set_callbacks(callback).fit(X, y)
+    assert callback.ended == 1
+    assert model.hyper_.stopped
+
+
 def test_inducing_points_by_variational_inference_are_whole():
     model = SparseGPClassifier(KERNEL, inference=SparseVB(), n_inducing=20, random_state=0)
     model.set_callbacks(stops_after(1)).fit(X, y)

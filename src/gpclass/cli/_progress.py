@@ -103,7 +103,7 @@ class FitStatus:
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
         task = context.parent
-        if task is not None and task.parent is not None:
+        if task is not None and task.parent is not None and task.max_subtasks != 1:  # a single step says nothing
             step, total = context.task_id + 1, task.max_subtasks
             of = f" of at most {total}" if total else ""
             now = self.clock()
@@ -111,7 +111,7 @@ class FitStatus:
             begun = self._begun.get(id(task))
             rest = None if begun is None else (now - begun) / step * (total - step)
             left = self._left(now, rest)
-            times += [f"about {duration(left)} left"] if left is not None else []
+            times += [f"about {duration(left)} left"] if left is not None and left >= 1.0 else []
             what = WORDS.get(task.task_name, task.task_name)
             self._line.update(f"{self._prefix}{what}, step {step}{of}, {', '.join(times)}")
         return False
