@@ -26,7 +26,7 @@ from .columns import Names, Schema, view_columns, view_kernel
 from .evaluation import first_lines
 from .imputation import TableImputer
 from .model import EXACT_ROWS, MAX_EXACT_ROWS
-from .tables import Table, TableError
+from .tables import Table, TableError, listed
 from .targets import drop_missing, find_task, mark_missing, read_target, unify_spelling
 
 
@@ -74,6 +74,8 @@ def compare_on_table(
     models = candidates(len(table), task, order)
     if kernel is not None:
         models = {"gpclass, views": make_pipeline(TableImputer(of_views), _exact(task, order, kernel)), **models}
+    if taken := sorted(set(models) & set(others or {})):
+        raise TableError(f"expected models of yours with other names than {listed(sorted(models))}, got {taken[0]!r}")
     models |= {name: prepared(model) for name, model in (others or {}).items()}
     splits = _splits(y, folds, regression=task == "regression")
     scored = NumberTarget() if task == "regression" else ClassTarget(classes, ordered=task == "ordinal")
