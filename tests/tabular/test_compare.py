@@ -154,7 +154,7 @@ def test_models_of_the_user(table_file, own_models, quick):
 
 def test_own_models_have_other_names(frame, quick):
     own = {"gpclass": LogisticRegression()}
-    with pytest.raises(ValueError, match="expected models of yours with other names than 'gpclass', .* got 'gpclass'"):
+    with pytest.raises(ValueError, match=r"expected models of yours with other names than 'gpclass', .* got 'gpclass'"):
         compare_on_table(from_frame(frame), "species", folds=2, others=own)
 
 

@@ -1,4 +1,4 @@
-"""SparseGPClassifier: many rows, all of them used, through a few inducing points."""
+"""SparseGPClassifier: many rows, all used, summarised by a few inducing points."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SAMPLE_ROWS = 20000
 
 
 class SparseGPClassifier(GPClassifierMixin, GPEstimator):
-    """Gaussian-process classifier for many rows: every label counts, through S inducing points.
+    """Gaussian-process classifier for many rows: all are used, summarised by S inducing points.
 
     A pass over the data costs O(n S^2 K) time; memory is O(S^2 K) and what a block of rows needs, with a few numbers
     for each row, and up to 2 GiB more where that spares computing the same covariances again.
