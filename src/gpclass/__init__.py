@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .estimators.virtual_vector_classifier import VirtualVectorClassifier
     from .evaluation.comparison import compare
     from .io.persistence import load, save
+    from .training.time_limit import TimeLimit
 
 __version__ = "0.1.0"
 
@@ -36,6 +37,7 @@ _HOMES = {
     "NearestNeighborGPRegressor": "estimators.nearest_neighbor_gp_regressor",
     "NullCategoryClassifier": "estimators.null_category_classifier",
     "SparseGPClassifier": "estimators.sparse_gp_classifier",
+    "TimeLimit": "training.time_limit",
     "ViewVotingClassifier": "estimators.view_voting_classifier",
     "VirtualVectorClassifier": "estimators.virtual_vector_classifier",
     "compare": "evaluation.comparison",
@@ -58,6 +60,7 @@ __all__ = [
     "NearestNeighborGPRegressor",
     "NullCategoryClassifier",
     "SparseGPClassifier",
+    "TimeLimit",
     "ViewVotingClassifier",
     "VirtualVectorClassifier",
     "__version__",

@@ -71,7 +71,7 @@ def fixed_parameters(monkeypatch):
     """Estimators keep their initial kernel parameters, and hidden labels have two folds: for tests of other things."""
     for name in ("GPClassifier", "GPOrdinalClassifier", "GPRegressor", "NullCategoryClassifier"):
         monkeypatch.setattr(gpclass, name, partial(getattr(gpclass, name), hyper="fixed"))
-    monkeypatch.setattr(evaluation, "_FOLDS", 2)
+    monkeypatch.setattr(evaluation, "FOLDS", 2)
 
 
 @pytest.fixture
@@ -79,8 +79,8 @@ def two_candidates(monkeypatch):
     """A comparison of two quick classifiers."""
     candidates = comparison.candidates
 
-    def first_two(n_rows):
-        chosen = candidates(n_rows)
+    def first_two(*about):
+        chosen = candidates(*about)
         chosen["gpclass"].set_params(gpclassifier__hyper="fixed")
         assert isinstance(chosen["logistic regression"][-1], LogisticRegression)
         return {name: chosen[name] for name in ("gpclass", "logistic regression")}

@@ -78,7 +78,7 @@ def test_few_labels_among_many_rows(monkeypatch, fixed_parameters):
     frame = flowers(150).drop(columns=["weight", "colour"])
     frame.loc[frame.index % 19 != 4, "species"] = None
     page = card(TableModel("species", unlabelled="").fit(frame))
-    assert "142 rows without label" in page
+    assert "142 unlabelled rows" in page
 
 
 def test_cards_of_other_kinds(regression_model, ordinal_model, views_model, fixed_parameters):

@@ -144,9 +144,9 @@ def test_few_labels(iris, fixed_parameters):
     model = TableModel("kind", unlabelled="unknown").fit(frame)
     assert model.labels == ["a", "b", "c"]
     assert model.scores_["rows"] == 15
-    (text,) = [note for note in model.notes_ if note.startswith("rows without label")]
+    (text,) = [note for note in model.notes_ if note.startswith("unlabelled rows")]
     helped = type(model.estimator_).__name__ == "NullCategoryClassifier"
-    assert text.startswith("rows without label help" if helped else "rows without label do not help")
+    assert text.startswith("unlabelled rows did not hurt" if helped else "unlabelled rows did not help")
     assert model.evaluate(frame)[0]["rows"] == 15
     with pytest.raises(TableError, match="expected rows whose 'kind' is 'no' or empty"):
         TableModel("kind", unlabelled="no").fit(frame)
@@ -285,7 +285,10 @@ def test_slips_are_noticed(frame, fixed_parameters):
     assert any("labels of one row each" in note for note in notes)
     twice = pd.concat([frame, frame.head(4)])
     assert any("4 rows are copies of others" in note for note in TableModel("species").fit(twice).notes_)
-    assert any("20 rows are few" in note for note in TableModel("species").fit(frame.head(20)).notes_)
+    assert any(
+        "only 20 labelled rows: scores are unreliable" in note
+        for note in TableModel("species").fit(frame.head(20)).notes_
+    )
 
 
 def test_labels_come_back_as_they_went_in(frame, fixed_parameters):

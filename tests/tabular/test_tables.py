@@ -52,7 +52,7 @@ def test_dashes_are_kept_as_text(tmp_path):
     np.testing.assert_array_equal(numeric_values(table, "a"), [np.nan, 2.0, np.nan, np.nan])
     assert from_frame(pd.DataFrame({"b": ["+", "-", pd.NA, "x"]})).columns["b"] == table.columns["b"]
     assert list(read_table(written(tmp_path, "a,b,\n1,x,-\n2,y,-\n")).columns) == ["a", "b"]
-    with pytest.raises(TableError, match="expected names of columns, got numbers"):
+    with pytest.raises(TableError, match="expected column names, got numbers"):
         read_table(written(tmp_path, "1,-\n3,4\n"))
 
 
@@ -72,11 +72,11 @@ def test_what_is_no_number(tmp_path, cell):
     [
         ("", "it is empty"),
         ("\n\n  \n", "it is empty"),
-        ("a,b\n", "there are none"),
+        ("a,b\n", "expected rows below the line of column names, got none"),
         ("a,b\n1,2\n3\n", "line 3: expected 2 cells, as the first line has, got 1"),
         ("a,b\n1,2\n3,4,5\n", "line 3: expected 2 cells, as the first line has, got 3"),
         ("a,a\n1,2\n", "'a' more than once"),
-        ("1,2\n3,4\n", "line 1: expected names of columns, got numbers"),
+        ("1,2\n3,4\n", "line 1: expected column names, got numbers"),
         ("a,,b\n1,2,3\n", "expected a name for every column, got none for 2"),
         ('a,b\n1,"2\n3,4\n', "line 2: .* a quote that is not closed"),
         ('a,b\n1,"2"x\n', "line 2"),
@@ -104,7 +104,7 @@ def test_lines_are_counted_past_cells_of_several_lines(tmp_path):
 
 
 def test_no_file_and_folders(tmp_path):
-    with pytest.raises(TableError, match="is not there"):
+    with pytest.raises(TableError, match="File not found"):
         read_table(tmp_path / "nothing.csv")
     with pytest.raises(TableError, match="is a folder"):
         read_table(tmp_path)
@@ -157,7 +157,7 @@ def test_a_name_that_was_meant_is_named(tmp_path):
 def test_frames_of_others_and_what_is_none(frame):
     assert from_frame(pl.from_pandas(frame)).columns == from_frame(frame).columns
     assert from_frame(pd.DataFrame({"site": [1.0, 2.0, None]})).columns["site"] == ["1", "2", None]
-    with pytest.raises(TableError, match="expected a data frame with names of columns, got ndarray"):
+    with pytest.raises(TableError, match="expected a data frame with column names, got ndarray"):
         from_frame(frame.to_numpy())
 
 

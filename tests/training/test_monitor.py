@@ -56,7 +56,7 @@ ENGINES = {
     "ivm, exchanges": (IVM(8, update="adf", n_exchanges=10, refine=False), "exchanges", 1),
     "ivm, more exchanges": (IVM(12, update="adf", n_exchanges=10, refine=False), "exchanges", 1),
     "sparse ep": (SparseEP(), "EP sweeps", 2),
-    "sparse vb": (SparseVB(), "search", 2),
+    "sparse vb": (SparseVB(), "variational search", 2),
 }
 #: engines with two and with three classes; one latent function has nothing to couple, and some exchanges end at once
 CASES = [

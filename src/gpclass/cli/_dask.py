@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer.core
 
 from ._console import count, fail, print_json, print_line
+from ._help import HelpCommand
 from ._progress import FitStatus
 
 #: How long a scheduler may take to answer.
@@ -24,7 +24,7 @@ HERE = "a cluster on this machine"
 _ADDRESS = re.compile(r"^[\w.+-]+://|^[\w.-]+:\d+$")
 
 
-class DaskCommand(typer.core.TyperCommand):
+class DaskCommand(HelpCommand):
     """A command whose ``--dask`` may stand alone, or before the address of a scheduler."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

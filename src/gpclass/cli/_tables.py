@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
@@ -12,6 +12,7 @@ from rich.text import Text
 from ._console import count, out, print_line
 
 if TYPE_CHECKING:
+    from ..evaluation.leaderboard import Leaderboard
     from ..tabular import TableModel
 
 
@@ -63,17 +64,14 @@ def show_explanation(model: TableModel, explained: Mapping[str, Any]) -> None:
             print_line(f"most {title} rows ({rows[0]['unit']}s): {', '.join(str(row['position']) for row in rows)}")
 
 
-def show_comparison(scores: Sequence[Any], folds: int) -> None:
-    table = Table(Column("model", no_wrap=True), "error %", "log loss", "calibration error %", "seconds", box=None)
+def show_leaderboard(board: Leaderboard) -> None:
+    from ..tabular.leaderboard import HEADS, cells, notes_on
+
+    table = Table(Column("model", no_wrap=True), *[HEADS[name] for name in board.metrics], "seconds", box=None)
     for column in table.columns[1:]:
         column.justify = "right"
-    for score in scores:
-        table.add_row(
-            score.name,
-            f"{100 * score.error:.2f} ± {100 * score.error_spread:.2f}",
-            f"{-score.log_probability:.4f} ± {score.log_probability_spread:.4f}",
-            f"{100 * score.calibration_error:.1f}",
-            f"{score.seconds:.1f}",
-        )
+    for one in board.scores:
+        table.add_row(Text(one.name), *cells(one, board))
     out.print(table)
-    print_line(f"means over {folds} folds ± standard errors between them, best log loss first")
+    for note in notes_on(board):
+        print_line(note)

@@ -7,8 +7,16 @@ import typer
 from . import models, papers
 from ._console import one_line_errors, replace_unencodable
 from ._dask import DaskCommand
+from ._help import HelpCommand, HelpGroup
+from .compare import compare
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+app = typer.Typer(
+    cls=HelpGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
 
 
 def _version(wanted: bool) -> None:
@@ -33,9 +41,9 @@ def _commands(
 
 
 for _panel, _functions in (
-    ("Your tables", (models.fit, models.predict, models.evaluate, models.explain, models.card, models.compare)),
+    ("Your tables", (models.fit, models.predict, models.evaluate, models.explain, models.card, compare)),
     ("The papers", (papers.reproduce, papers.report)),
 ):
     for _command in _functions:
-        _class = DaskCommand if _command in (models.fit, models.predict) else None
+        _class = DaskCommand if _command in (models.fit, models.predict) else HelpCommand
         app.command(rich_help_panel=_panel, cls=_class)(one_line_errors()(_command))

@@ -12,7 +12,8 @@ import typer
 
 from . import _tables as tables
 from ._console import count, fail, print_json, print_line, print_notes, write_stdout
-from ._progress import FitStatus, StepsStatus
+from ._options import TimeLimited, seconds
+from ._progress import FitStatus
 
 if TYPE_CHECKING:
     from ..tabular import TableModel
@@ -26,41 +27,68 @@ def _argument(help: str) -> Any:
     return typer.Argument(help=help, show_default=False)
 
 
-TableFile = Annotated[Path, _argument("A CSV, TSV or Parquet file with column names.")]
-TableFiles = Annotated[str, _argument("A CSV, TSV or Parquet file with column names; with --dask many of them.")]
-ModelFile = Annotated[Path, _argument("A model saved by 'gpclass fit --save'.")]
+TableFile = Annotated[Path, _argument("CSV, TSV or Parquet file with column names.")]
+TableFiles = Annotated[str, _argument("CSV, TSV or Parquet file with column names; with --dask, many of them.")]
+ModelFile = Annotated[Path, _argument("Model saved by 'gpclass fit --save'.")]
 AsJson = Annotated[bool, _option("Write JSON on standard output, for scripts.", "--json")]
-Encoding = Annotated[str | None, _option("Of a text file, if it is not UTF-8: cp1252, latin-1, ...")]
+Encoding = Annotated[str | None, _option("Text encoding, if not UTF-8: cp1252, latin-1, ...", metavar="NAME")]
 Dask = Annotated[
     str | None,
-    _option("By Dask, for more rows than one machine holds: on this machine, or the scheduler at ADDRESS.", "--dask"),
+    _option(
+        "Use Dask, for more rows than fit into memory: a cluster on this machine, or that of the scheduler at ADDRESS.",
+        "--dask",
+        metavar="[ADDRESS]",
+    ),
 ]
-Target = Annotated[str, _option("The column to predict.", "--target", "-t")]
-Drop = Annotated[list[str] | None, _option("A column to leave out; may be repeated.")]
-Keep = Annotated[list[str] | None, _option("A column to use although it looks like an id; may be repeated.")]
-Category = Annotated[list[str] | None, _option("A column whose numbers are categories; may be repeated.")]
+Target = Annotated[str, _option("Column to predict.", "--target", "-t", metavar="COLUMN")]
+Ordinal = Annotated[str | None, _option("Ordered labels, from lowest to highest: low,mid,high.", metavar="LABELS")]
+Regress = Annotated[bool, _option("Predict a number instead of a label.", "--regress")]
+Views = Annotated[
+    Path | None,
+    _option(
+        "TOML file with the columns of each source of information, a line such as shape = 'fou_*' for each. Their "
+        "weights are learned.",
+        metavar="FILE",
+    ),
+]
+Drop = Annotated[list[str] | None, _option("Leave a column out. May be repeated.", metavar="COLUMN")]
+Keep = Annotated[
+    list[str] | None,
+    _option("Use a column although it looks like a row identifier. May be repeated.", metavar="COLUMN"),
+]
+Category = Annotated[
+    list[str] | None, _option("Treat a column of numbers as categories. May be repeated.", metavar="COLUMN")
+]
 
 
 def fit(
     data: TableFiles,
     target: Target,
-    save: Annotated[Path | None, _option("The file to save the model to.", "--save", "-s")] = None,
-    ordinal: Annotated[str | None, _option("Ordered labels, from lowest to highest: low,mid,high.")] = None,
-    regress: Annotated[bool, _option("Predict a number instead of a label.", "--regress")] = False,
+    save: Annotated[Path | None, _option("File to save the model to.", "--save", "-s", metavar="FILE")] = None,
+    ordinal: Ordinal = None,
+    regress: Regress = False,
     unlabelled: Annotated[
-        str | None, _option("Target of rows without label; empty cells are unlabelled too, '' is for them alone.")
+        str | None,
+        _option(
+            "Value of the target that marks unlabelled rows, besides empty cells; '' if only empty cells do.",
+            metavar="VALUE",
+        ),
     ] = None,
-    weights: Annotated[str | None, _option("A column of sample weights; for unordered classes.")] = None,
-    views: Annotated[
-        Path | None,
-        _option("A TOML file with the columns of each source, shape = \\['fou_*', 'mor_*']; weights are learned."),
+    weights: Annotated[
+        str | None, _option("Column of sample weights, for unordered classes.", metavar="COLUMN")
     ] = None,
+    views: Views = None,
     drop: Drop = None,
     keep: Keep = None,
     category: Category = None,
     engine: Annotated[
-        str, typer.Option(help="auto (by the number of rows), vb, ep, laplace, nearest, sparse or ivm.")
+        str,
+        typer.Option(
+            help="Inference: auto (depends on the number of rows), vb, ep, laplace, nearest, sparse or ivm.",
+            metavar="NAME",
+        ),
     ] = "auto",
+    time_limit: TimeLimited = None,
     encoding: Encoding = None,
     dask: Dask = None,
     json: AsJson = False,
@@ -68,7 +96,7 @@ def fit(
     """Fit a model to a table, print its scores, and save it.
 
     Columns may hold numbers, text and missing values. Columns that only identify rows are left out. Scores come from
-    leave-one-out or held-out predictions, so they estimate the performance on new rows.
+    leave-one-out or held-out predictions, so they estimate performance on new data.
 
     With --dask the table may be many files, 'data/*.parquet', with no missing values.
     """
@@ -79,6 +107,7 @@ def fit(
             "--unlabelled": unlabelled,
             "--weights": weights,
             "--engine": engine != "auto",
+            "--time-limit": time_limit,
         }
         others |= {"--views": views, "--keep": keep, "--category": category, "--encoding": encoding}
         _refuse_beside_dask(others)
@@ -87,6 +116,7 @@ def fit(
 
         _dask.fit(data, target, save, drop or [], dask, json)
         return
+    limit = seconds(time_limit)
     _check_output(save, Path(data), views)
     from ..tabular import read_table
 
@@ -97,6 +127,7 @@ def fit(
     from .. import save as save_model
     from ..tabular import TableModel
 
+    status = FitStatus(limit)
     model = TableModel(
         target,
         order=_order(ordinal),
@@ -108,7 +139,8 @@ def fit(
         keep=keep or (),
         category=category or (),
         engine=engine,
-    ).fit(table, callback=FitStatus())
+        time_limit=limit,
+    ).fit(table, callback=status, on_estimate=status.expect)
     print_notes(model.notes_)
     if not json:
         tables.show_model(model)
@@ -130,7 +162,9 @@ def fit(
 def predict(
     model: ModelFile,
     data: TableFiles,
-    save: Annotated[Path | None, _option("A CSV file; otherwise standard output.", "--out", "-o")] = None,
+    save: Annotated[
+        Path | None, _option("CSV or Parquet file; default: standard output.", "--out", "-o", metavar="FILE")
+    ] = None,
     encoding: Encoding = None,
     dask: Dask = None,
     json: AsJson = False,
@@ -204,7 +238,7 @@ def evaluate(model: ModelFile, data: TableFile, encoding: Encoding = None, json:
 
 
 def explain(model: ModelFile, json: AsJson = False) -> None:
-    """Show the influence and relevance of every column, weights of views, and informative rows."""
+    """Show which columns drive the model, weights of views, and informative rows."""
     from ..tabular import explain as explain_model
 
     loaded = _load(model)
@@ -217,7 +251,9 @@ def explain(model: ModelFile, json: AsJson = False) -> None:
 
 def card(
     model: ModelFile,
-    save: Annotated[Path | None, _option("The page; otherwise beside the model, as .html.", "--out", "-o")] = None,
+    save: Annotated[
+        Path | None, _option("HTML file; default: beside the model.", "--out", "-o", metavar="FILE")
+    ] = None,
     without_rows: Annotated[
         bool, _option("Show no rows of the table, for a page that others will see.", "--without-rows")
     ] = False,
@@ -237,32 +273,6 @@ def card(
         print_json({"out": str(path)})
     else:
         print_line(f"wrote {path}")
-
-
-def compare(
-    data: TableFile,
-    target: Target,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    drop: Drop = None,
-    keep: Keep = None,
-    category: Category = None,
-    encoding: Encoding = None,
-    json: AsJson = False,
-) -> None:
-    """Compare gpclass with logistic regression, random forest, boosting and a support vector machine on your table."""
-    from ..tabular import read_table
-
-    table = read_table(data, encoding)
-    table.column(target)
-    from ..tabular import compare_on_table
-
-    columns: dict[str, Any] = {"drop": drop or (), "keep": keep or (), "category": category or ()}
-    result, notes = compare_on_table(table, target, folds=folds, monitor=StepsStatus(), **columns)
-    print_notes(notes)
-    if json:
-        print_json({"scores": [_as_loss(score) for score in result.scores], "folds": folds, "notes": notes})
-    else:
-        tables.show_comparison(result.scores, folds)
 
 
 def _refuse_beside_dask(options: Mapping[str, Any]) -> None:
@@ -310,7 +320,7 @@ def _check_output(path: Path | None, *inputs: Path | None) -> None:
         if path.is_dir():
             raise fail(f"expected the name of a file to write, and {path} is a folder", 2)
         if not target.parent.is_dir():
-            raise fail(f"expected a folder for {path}, and {target.parent} is not there", 2)
+            raise fail(f"Cannot save {path}: folder {target.parent} does not exist", 2)
         if any(given is not None and given.resolve() == target for given in inputs):
             raise fail(f"expected another file to write than {path}, which is read", 2)
         if not path.exists() or path.is_file():  # not beside a device or a pipe
@@ -341,12 +351,6 @@ def _csv(columns: Mapping[str, Any]) -> str:
 
     texts = {name: [cell(name, value) for value in values] for name, values in columns.items()}
     return pd.DataFrame(texts).to_csv(index=False, lineterminator="\n")
-
-
-def _as_loss(score: Any) -> dict[str, Any]:
-    """A score with the names of 'evaluate'."""
-    names = ("name", "error", "error_se", "log_loss", "log_loss_se", "calibration_error", "seconds")
-    return dict(zip(names, score, strict=True)) | {"log_loss": -score.log_probability}
 
 
 def _summary(model: TableModel) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         "auto" is "ep" without a kernel, unless rows have weights, and where the likelihood has parameters to learn,
         label noise among them; else "vb" where the likelihood has Gaussian auxiliaries (probits), or "laplace".
         "vb" is the variational Bayes of GR06, "ep" joint expectation propagation, "laplace" Laplace's method, "gibbs"
-        sampling: slow, and the truth at the learned kernel parameters.
+        sampling: slow but asymptotically exact for fixed kernel parameters.
     hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" and "loo" learn kernel parameters by maximum evidence and by leave-one-out predictions, "neighbors"
         learns a length-scale for each input by predictions from nearest rows, "stochastic" takes steps on the evidence
@@ -70,8 +70,8 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         sampling, the quickest), "nuts" (the no-U-turn sampler, needs ``pip install gpclass[mcmc]``), "hmc" (hybrid
         Monte Carlo as in WB98), and "metropolis" (together with the latent functions; needs ``inference="gibbs"``).
     calibration : "loo" or None, default="loo"
-        After fitting, learn one factor for all latent means, one for all latent variances, and the share of labels that
-        no model foretells, from leave-one-out predictions of the training labels; "gibbs" goes without.
+        After fitting, learn one factor for all latent means, one for all latent variances, and the fraction of
+        labels that are unpredictable, from leave-one-out predictions of the training labels; "gibbs" goes without.
     class_weight : "balanced", dict of label to weight, or None, default=None
         How often rows of each class count, on top of ``sample_weight`` ("vb" and "laplace").
     n_restarts_optimizer : int, default=0
@@ -163,7 +163,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         classes are 0, 1, ...) or a data frame (then they are its columns); for "vb" and "laplace". A row then counts
         by its expected log likelihood, as would many rows with labels in these proportions. Rows go by position.
 
-        ``sample_weight`` (n,) says how often each row counts: its likelihood is raised to that power.
+        ``sample_weight`` (n,) raises the likelihood of each row to that power.
 
         ``grams`` holds the Gram matrices of ``Precomputed`` views next to X, by name: (n, n) each, or of more objects
         than those in X, and then ``rows`` (n,) says which of them the rows of X are. They travel by metadata routing,

@@ -1,4 +1,4 @@
-"""SparseGPClassifier: many rows, all of them used, through a few inducing points."""
+"""SparseGPClassifier: many rows, all used, summarised by a few inducing points."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SAMPLE_ROWS = 20000
 
 
 class SparseGPClassifier(GPClassifierMixin, GPEstimator):
-    """Gaussian-process classifier for many rows: every label counts, through S inducing points.
+    """Gaussian-process classifier for many rows: all are used, summarised by S inducing points.
 
     A pass over the data costs O(n S^2 K) time; memory is O(S^2 K) and what a block of rows needs, with a few numbers
     for each row, and up to 2 GiB more where that spares computing the same covariances again.
@@ -200,7 +200,7 @@ n_features_in_
             raise TypeError(f"checkpoint must be the name of a file, or None, got {self.checkpoint!r}")
         path = Path(self.checkpoint)
         if not path.parent.is_dir():
-            raise FileNotFoundError(f"expected a folder for the checkpoint {path}, and {path.parent} is not there")
+            raise FileNotFoundError(f"Cannot save the checkpoint {path}: folder {path.parent} does not exist")
         others = ("checkpoint", "n_jobs", "device", "verbose", "random_state")
         settings = {name: value for name, value in self.get_params(deep=False).items() if name not in others}
         if not isinstance(self.inducing, str):

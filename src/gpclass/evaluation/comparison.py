@@ -10,6 +10,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import _safe_split
 
 from ..training.monitor import SILENT, Monitor
+from .leaderboard import ClassTarget
 from .metrics import calibration_error, mean_log_probability
 
 
@@ -109,10 +110,4 @@ def _predict_fold(
     model = clone(estimator)
     X_train, y_train = _safe_split(model, X, y, train)
     X_test, _ = _safe_split(model, X, y, test, train)
-    model.fit(X_train, y_train)
-    if len(model.classes_) != len(classes):
-        got = f"{len(model.classes_)} of {len(classes)} in one"
-        raise ValueError(f"expected every class in every training part, got {got}; use stratified folds or fewer")
-    proba = np.empty((len(test), len(classes)))
-    proba[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X_test)  # ordinal classes are not sorted
-    return proba
+    return ClassTarget(classes).predict(model.fit(X_train, y_train), X_test)

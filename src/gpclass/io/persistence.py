@@ -93,7 +93,7 @@ def _parts(path: Path) -> tuple[dict[str, Any], bytes]:
     try:
         stored = path.read_bytes()
     except FileNotFoundError:
-        raise ModelFileError(f"expected the file of a model, and {path} is not there") from None
+        raise ModelFileError(f"File not found: {path}") from None
     if not stored.startswith(_MAGIC):
         raise ModelFileError(f"{path} is no model that gpclass saved")
     end = stored.find(b"\n", len(_MAGIC), len(_MAGIC) + _LONGEST_HEAD)

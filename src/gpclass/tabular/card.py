@@ -122,7 +122,7 @@ def _data(model: TableModel) -> str:
     else:
         target = model.label_counts()
         if model.task_ == "semi-supervised":
-            target += f"; {model.about_['rows'] - model.scores_['rows']} rows without label"
+            target += f"; {model.about_['rows'] - model.scores_['rows']} unlabelled rows"
     columns = model.schema_.columns
     rows = [[f"<b>{escape(model.target)}</b>", "target", escape(target)]]
     rows += [[escape(text) for text in (column.name, column.kind, column.summary())] for column in columns[:_COLUMNS]]

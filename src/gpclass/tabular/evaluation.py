@@ -16,7 +16,7 @@ from .tables import Table, TableError
 
 _TEST_SIZE, _MAX_TEST_ROWS = 0.2, 2000
 #: Folds in which known labels are hidden, where few are known.
-_FOLDS = 5
+FOLDS = 5
 #: Rows listed as informative or surprising.
 _LISTED = 10
 
@@ -41,16 +41,15 @@ def unknown_categories_ignored() -> Iterator[None]:
         yield
 
 
-def fit_clone(estimator: Any, X: Any, y: Any, weights: Any = None, callback: Any = None) -> tuple[Any, list[str]]:
+def fit_clone(
+    estimator: Any, X: Any, y: Any, weights: Any = None, callbacks: Sequence[Any] = ()
+) -> tuple[Any, list[str]]:
     """A fitted clone, and the first lines of its warnings."""
-    model = clone(estimator)
-    if callback is not None:
-        model.set_callbacks(callback)
+    model = clone(estimator).set_callbacks(*callbacks)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = model.fit(X, y) if weights is None else model.fit(X, y, sample_weight=weights)
-    if callback is not None:
-        model.set_callbacks()  # a progress bar is not part of a saved model
+    model.set_callbacks()  # a progress bar is not part of a saved model
     return model, first_lines(caught)
 
 
@@ -81,7 +80,7 @@ def held_out(
     y: np.ndarray,
     classes: Any,
     seed: int,
-    callback: Any,
+    callbacks: Sequence[Any],
     weights: np.ndarray | None = None,
 ) -> Predictions:
     """Predictions of held-out rows by a second model; ``classes`` is None for regression."""
@@ -92,12 +91,14 @@ def held_out(
     train, test = train_test_split(np.arange(len(y)), test_size=size, random_state=seed, stratify=stratify)
     imputer = clone(imputer).fit(raw.iloc[train])
     weights = None if weights is None else weights[train]
-    model, _ = fit_clone(estimator, imputer.transform(raw.iloc[train]), y[train], weights, callback)
+    model, _ = fit_clone(estimator, imputer.transform(raw.iloc[train]), y[train], weights, callbacks)
     known = {"y": y[test]} if classes is None else {"labels": label_positions(y[test], classes)}
     return Predictions("held-out", test, known | predicted(model, imputer.transform(raw.iloc[test]), classes))
 
 
-def labels_hidden(estimator: Any, X: Any, y: np.ndarray, classes: Any, seed: int, callback: Any) -> Predictions:
+def labels_hidden(
+    estimator: Any, X: Any, y: np.ndarray, classes: Any, seed: int, callbacks: Sequence[Any]
+) -> Predictions:
     """Predictions of labelled rows by models for which these labels were hidden, fold by fold."""
     known = np.flatnonzero([label is not None for label in y.tolist()])
     labels = label_positions(y[known], classes)
@@ -106,11 +107,11 @@ def labels_hidden(estimator: Any, X: Any, y: np.ndarray, classes: Any, seed: int
         rare = np.asarray(classes).tolist()[counts.argmin()]
         raise TableError(f"expected at least two rows of every label, got {counts.min()} of {rare!r}")
     proba = np.empty((len(known), len(classes)))
-    folds = StratifiedKFold(min(_FOLDS, counts.min()), shuffle=True, random_state=seed)
+    folds = StratifiedKFold(min(FOLDS, counts.min()), shuffle=True, random_state=seed)
     for _, test in folds.split(known, labels):
         remaining = y.copy()
         remaining[known[test]] = None
-        model, _ = fit_clone(estimator, X, remaining, callback=callback)
+        model, _ = fit_clone(estimator, X, remaining, callbacks=callbacks)
         proba[test] = predicted(model, X.iloc[known[test]], classes)["proba"]
     return Predictions("labels hidden", known, {"labels": labels, "proba": proba})
 
@@ -213,7 +214,7 @@ def formatted_scores(scores: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     rows = [
         ("error", percent("error"), f"predicting the most frequent label {100 * scores['guess_error']:.2f} %"),
         (*log_loss, f"nats per row; predicting class frequencies {scores['guess_log_loss']:.4f}"),
-        ("calibration error", f"{100 * scores['calibration_error']:.1f} %", "mean |confidence - accuracy|"),
+        ("calibration error", f"{100 * scores['calibration_error']:.1f} %", "mean gap between confidence and accuracy"),
     ]
     if "mean_steps_off" in scores:
         rows.insert(1, ("steps off", text("mean_steps_off", ".3f"), "mean distance of the prediction in the order"))

@@ -4,7 +4,7 @@ import copy
 import time
 import warnings
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -16,8 +16,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..evaluation.uncertainty import entropy_split, similarity, similarity_within
+from ..training.monitor import duration
+from ..training.time_limit import TimeLimit
 from . import evaluation, targets
 from .columns import Schema, numeric_values, view_columns, view_kernel
+from .duration import expected_seconds, slowness
 from .evaluation import Predictions, evenly_spaced, fit_clone, unknown_categories_ignored
 from .imputation import TableImputer
 from .tables import Table, TableError, from_frame, label_text, listed
@@ -47,12 +50,14 @@ class TableModel(BaseEstimator):
     target : column to predict
     order : labels from lowest to highest, for ordered classes
     regress : whether the target is a number
-    unlabelled : target of rows without label, text or a number; empty cells are unlabelled too. Where these rows do not
+    unlabelled : target of unlabelled rows, text or a number; empty cells are unlabelled too. Where these rows do not
         improve predictions of hidden labels, the model is fitted to the labelled rows only.
     weights : column of sample weights
     views : names of sources and the columns (or patterns, such as "fou_*") of each; their weights are learned
     drop, keep, category : columns to leave out, to use although they look like ids, and whose numbers are categories
     engine : one of "auto", "vb", "ep", "laplace", "nearest", "sparse" and "ivm"
+    time_limit : seconds after which learning stops; the model found so far is used, and a note says so. A model whose
+        scores need further fits shares the time out among them.
     random_state : int
 
     Attributes
@@ -89,6 +94,7 @@ class TableModel(BaseEstimator):
         keep: Collection[str] = (),
         category: Collection[str] = (),
         engine: str = "auto",
+        time_limit: float | None = None,
         random_state: int = 0,
     ) -> None:
         self.target = target
@@ -101,18 +107,37 @@ class TableModel(BaseEstimator):
         self.keep = keep
         self.category = category
         self.engine = engine
+        self.time_limit = time_limit
         self.random_state = random_state
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
-    def fit(self, table: Any, y: None = None, *, callback: Any = None) -> Self:
-        """Fit to a table that has the target among its columns; ``callback`` is one of scikit-learn."""
+    def fit(
+        self,
+        table: Any,
+        y: None = None,
+        *,
+        callback: Any = None,
+        on_estimate: Callable[[float], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Self:
+        """Fit to a table that has the target among its columns.
+
+        ``callback`` is one of scikit-learn. ``on_estimate`` is called with a rough estimate of the seconds that all
+        fits take, before the first, where there is one. ``clock`` gives the seconds of the time limit.
+        """
         fitted = copy.copy(self)  # a fit that fails leaves this model as it was
-        fitted._fit(table, callback)
+        fitted._fit(table, () if callback is None else (callback,), on_estimate, clock)
         self.__dict__ = fitted.__dict__
         return self
 
-    def _fit(self, table: Any, callback: Any) -> None:
+    def _fit(
+        self,
+        table: Any,
+        callbacks: tuple[Any, ...],
+        on_estimate: Callable[[float], None] | None,
+        clock: Callable[[], float],
+    ) -> None:
         start = time.perf_counter()
         given, table = table, _as_table(table)
         self._convert_collections()
@@ -128,14 +153,21 @@ class TableModel(BaseEstimator):
         target = targets.read_target(table, self.target, self.task_, self.order, self.unlabelled, labels)
         weights = None if self.weights is None else targets.read_weights(table, self.weights, self.target, self.notes_)
         raw = self._fit_columns(table)
-        predictions = self._fit_estimator(raw, target, weights, callback)
+        estimator = self._make_estimator(len(raw))
+        expected = None if on_estimate is None else expected_seconds(estimator, raw, target)
+        if on_estimate is not None and expected is not None:
+            on_estimate(self._n_fits(estimator) * expected * slowness(clock))
+        if self.time_limit is not None:
+            callbacks = (*callbacks, TimeLimit(self.time_limit / self._n_fits(estimator), clock=clock))
+        predictions = self._fit_estimator(estimator, raw, target, weights, callbacks)
         self.notes_ += self._left_out_note()
         self._keep_scores(predictions, weights)
         self._keep_rows(table, raw, predictions)
         quantile = np.quantile(similarity_within(self.estimator_), FAR_QUANTILE)
         self.far_below_ = float(np.clip(quantile, *FAR_RANGE))
-        if len(table) < FEW_ROWS:
-            self.notes_.append(f"{len(table)} rows are few: scores are uncertain")
+        n_known = sum(self._counts.values())
+        if n_known < FEW_ROWS:
+            self.notes_.append(f"only {n_known} labelled rows: scores are unreliable")
         self.notes_ += self._copies_note(raw, table)
         self.about_: dict[str, Any] = {
             "table": Path(table.path).name,
@@ -195,27 +227,39 @@ class TableModel(BaseEstimator):
         self.imputer_ = TableImputer(views).fit(raw)
         return raw
 
-    def _fit_estimator(self, raw: Any, y: np.ndarray, weights: np.ndarray | None, callback: Any) -> Predictions:
+    def _fit_estimator(
+        self, estimator: Any, raw: Any, y: np.ndarray, weights: np.ndarray | None, callbacks: tuple[Any, ...]
+    ) -> Predictions:
         """Fit, and predict training rows without their labels."""
         X = self.imputer_.transform(raw)
-        estimator = self._make_estimator(len(raw))
-        self.estimator_, messages = fit_clone(estimator, X, y, weights, callback)
+        self.estimator_, messages = fit_clone(estimator, X, y, weights, callbacks)
         self.notes_ += messages
+        if self.time_limit is not None and _was_stopped(self.estimator_):
+            limit = duration(self.time_limit)
+            self.notes_.append(f"the time limit of {limit} stopped learning early: more time may give a better model")
         if self.task_ == "semi-supervised":
-            return self._choose_rows(estimator, X, y, callback)
+            return self._choose_rows(estimator, X, y, callbacks)
         return evaluation.leave_one_out(self.estimator_, y) or evaluation.held_out(
-            estimator, self.imputer_, raw, y, self._classes(), self.random_state, callback, weights
+            estimator, self.imputer_, raw, y, self._classes(), self.random_state, callbacks, weights
         )
 
-    def _choose_rows(self, estimator: Any, X: Any, y: np.ndarray, callback: Any) -> Predictions:
+    def _n_fits(self, estimator: Any) -> int:
+        """How many fits a model and its scores take, at most."""
+        if self.task_ == "semi-supervised":
+            return 2 + evaluation.FOLDS
+        name, inference = type(estimator).__name__, getattr(estimator, "inference", None)
+        exact = name in ("GPClassifier", "GPRegressor") or inference == "ep"
+        return 1 if exact else 2
+
+    def _choose_rows(self, estimator: Any, X: Any, y: np.ndarray, callbacks: tuple[Any, ...]) -> Predictions:
         """Keep the model of all rows unless the labelled rows alone predict hidden labels better: unlabelled rows help
         where classes are separated, and harm where they overlap."""
         from .. import GPClassifier
 
-        hidden = evaluation.labels_hidden(estimator, X, y, self.classes_, self.random_state, callback)
+        hidden = evaluation.labels_hidden(estimator, X, y, self.classes_, self.random_state, callbacks)
         known = hidden.rows
         labels = np.array(y[known].tolist())  # not of dtype object, as there is no None
-        alone, _ = fit_clone(GPClassifier(random_state=self.random_state), X.iloc[known], labels, callback=callback)
+        alone, _ = fit_clone(GPClassifier(random_state=self.random_state), X.iloc[known], labels, callbacks=callbacks)
         left_out = evaluation.leave_one_out(alone, labels)
         assert left_out is not None
         with_all, without = (evaluation.log_losses(**found.scored) for found in (hidden, left_out))
@@ -223,9 +267,9 @@ class TableModel(BaseEstimator):
         difference = with_all - without
         # With few labels the difference is uncertain: only a clear one counts.
         if difference.mean() <= difference.std(ddof=1) / np.sqrt(len(difference)):
-            self.notes_.append(f"rows without label help, or do no harm: {losses}")
+            self.notes_.append(f"unlabelled rows did not hurt: {losses}")
             return hidden
-        self.notes_.append(f"rows without label do not help ({losses}): fitted to the {len(known)} labelled rows only")
+        self.notes_.append(f"unlabelled rows did not help ({losses}): fitted to the {len(known)} labelled rows only")
         self.estimator_ = alone
         return left_out._replace(rows=known)
 
@@ -412,6 +456,12 @@ class TableModel(BaseEstimator):
         positions = {label: k for k, label in enumerate(self.labels)}
         targets.check_known(table, self.target, positions, f"one of {listed(self.labels)},")
         return np.array([positions[str(cell)] for cell in table.column(self.target)])
+
+
+def _was_stopped(estimator: Any) -> bool:
+    """Whether a callback has stopped learning or sampling."""
+    reports = (getattr(estimator, name, None) for name in ("hyper_", "info_"))
+    return any(getattr(report, "stopped", False) for report in reports)
 
 
 def _as_list(given: Any) -> Any:

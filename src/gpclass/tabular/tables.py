@@ -105,7 +105,7 @@ def read_table(path: str | Path, encoding: str | None = None) -> Table:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise TableError(f"expected a table, and {path} is not there") from None
+        raise TableError(f"File not found: {path}") from None
     except OSError as error:
         raise TableError(f"expected a table, and {path} cannot be read: {error.strerror}") from None
     if content[:4] == b"PAR1":
@@ -148,7 +148,7 @@ def _parse(path: Path, text: str) -> Table:
         positions.append(line)
         cells.append(row)
     if not cells:
-        raise TableError(f"expected rows below the names of columns in {path}, and there are none")
+        raise TableError(f"{path}: expected rows below the line of column names, got none")
     texts = dict(zip(names, zip(*cells, strict=True), strict=True))
     columns = {name: [None if cell.lower() in MISSING else cell for cell in cells] for name, cells in texts.items()}
     for name in [name for name in names if name.startswith(_UNNAMED)]:
@@ -160,7 +160,7 @@ def _parse(path: Path, text: str) -> Table:
     if first is not None:
         notes.append(f"{path}: the first column has no name and is taken for row names")
     if not columns:
-        raise TableError(f"{path}, line 1: expected names of columns, got none")
+        raise TableError(f"{path}, line 1: expected column names, got none")
     table = Table(str(path), columns, positions, notes=notes, missing_text=_missing_text(columns, texts))
     return replace(table, decimal_comma=_has_decimal_comma(table)) if delimiter == ";" else table
 
@@ -207,7 +207,7 @@ def _names(path: Path, header: list[str]) -> tuple[list[str], str | None]:
     _check_unique(names, f"{path}, line 1")
     given = [name for name in header if name]
     if given and all(_NUMBER.fullmatch(name) or name.lower() in MISSING | DASHES for name in given):
-        raise TableError(f"{path}, line 1: expected names of columns, got numbers: {listed(given, 4)}")
+        raise TableError(f"{path}, line 1: expected column names, got numbers: {listed(given, 4)}")
     return names, names[0] if not header[0] and len(header) > 1 and header[-1] else None
 
 
@@ -268,7 +268,7 @@ def _parquet(path: Path) -> Table:
 def from_frame(frame: Any, path: str = "the table") -> Table:
     """A data frame of pandas or polars as a table."""
     if not (hasattr(frame, "columns") and hasattr(frame, "shape")):
-        raise TableError(f"expected a data frame with names of columns, got {type(frame).__name__}")
+        raise TableError(f"expected a data frame with column names, got {type(frame).__name__}")
     names = [str(name) for name in frame.columns]
     _check_unique(names, path)
     n_rows = len(frame)

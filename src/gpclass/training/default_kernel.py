@@ -58,9 +58,10 @@ def learn_default(
     if search.samples:
         optimiser = Evidence() if isinstance(search.prior, str) else Evidence(prior=search.prior)
     best, similar = Optimum(objective, optimiser(objective, rng, monitor, effort)), False
-    if objective.problem.X.shape[1] > 1:
+    if objective.problem.X.shape[1] > 1 and not monitor.should_stop:
         best, similar = _try_more_scales(best, optimiser, rng, monitor)
     objective, found = best
+    found = replace(found, stopped=found.stopped or monitor.should_stop)
     if not search.samples:
         return objective, found
     if similar:
@@ -88,6 +89,7 @@ def _try_more_scales(
     few = _few_columns(isotropic, least, search, rng, monitor)
     # A prior that was given to length-scales says nothing of how far slopes can lead.
     tries = promised > needed or _with_similar_scales(search.prior, relevances) == search.prior
+    tries = tries and not monitor.should_stop
     if few.objective is isotropic.objective:
         return _relevances(few, ard, search, rng, monitor) if tries else (few, False)
     before, after, margin = _loo_score(isotropic, search), _loo_score(few, search), _free_margin(problem)

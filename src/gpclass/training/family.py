@@ -55,15 +55,11 @@ def train_family(
     known = first.objective.problem
     scored = replace(first.objective, problem=replace(known, kernel=_on_numbers(known.kernel, known.X, _scored)))
     linear = replace(first.objective, problem=replace(problem, kernel=_on_numbers(problem.kernel, problem.X, _linear)))
-    coarse = coarse_optimum(linear, settings.coarse, settings.search, rng, monitor) if settings.coarse else None
-    start = coarse.start if coarse else None
-    if start is not None:
-        start = start._replace(state=first.hyper.state)
-    learned = {
-        "additive": first,
-        "quantiles": _learned(scored, first.hyper.search, first.hyper.start, settings, rng, monitor),
-        "linear": _learned(linear, settings.search, start, settings, rng, monitor),
-    }
+    learned = {"additive": first}
+    if not monitor.should_stop:
+        learned["quantiles"] = _learned(scored, first.hyper.search, first.hyper.start, settings, rng, monitor)
+    if not monitor.should_stop:
+        learned["linear"] = _learned_from_coarse(linear, first.hyper.state, settings, rng, monitor)
     if problem.n_rows <= _FEW_ROWS:
         constant = replace(first.objective, problem=replace(problem, kernel=_CONSTANT))
         learned["constant"] = LearnedTheta(constant, Fixed()(constant, rng))
@@ -77,7 +73,8 @@ def train_family(
     kept = [one for one, weight in zip(found.values(), weights, strict=True) if weight > 0.0]
     shares = weights[weights > 0.0]
     best = kept[int(np.argmax(shares))]
-    hyper = replace(best.hyper, members=members, stopped=any(one.hyper.stopped for one in found.values()))
+    stopped = monitor.should_stop or any(one.hyper.stopped for one in found.values())
+    hyper = replace(best.hyper, members=members, stopped=stopped)
     if len(kept) == 1:
         return replace(best, hyper=hyper)
     parts = [
@@ -90,6 +87,17 @@ def train_family(
     return replace(
         best, posterior=MixturePosterior(tuple(parts)), hyper=hyper, loo_proba=loo_proba, loo=None, messages=messages
     )
+
+
+def _learned_from_coarse(
+    objective: Objective, state: Any, settings: Settings, rng: np.random.Generator, monitor: Monitor
+) -> LearnedTheta:
+    """The optimum of a search that starts at that of a few rows, and with a ``state`` of the engine."""
+    coarse = coarse_optimum(objective, settings.coarse, settings.search, rng, monitor) if settings.coarse else None
+    start = coarse.start if coarse else None
+    if start is not None:
+        start = start._replace(state=state)
+    return _learned(objective, settings.search, start, settings, rng, monitor)
 
 
 def _learned(

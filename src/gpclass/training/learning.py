@@ -52,7 +52,7 @@ def learn(
         return LearnedTheta(objective, search.adjust(objective, found, monitor), messages)
     best = _learn_from(objective, search, settings, rng, monitor)
     if search.learns and not search.samples:
-        for problem in other_starts:
+        for problem in other_starts if not monitor.should_stop else ():
             other = _learn_from(replace(objective, problem=problem), search, settings, rng, monitor)
             stopped = best.hyper.stopped or other.hyper.stopped
             best = other if other.hyper.value > best.hyper.value else best
@@ -117,6 +117,11 @@ def convergence_messages(
     found: list[str] = []
     if hyper.samples is not None and not hyper.converged:
         found.append(_why_not_mixed(hyper.samples))
+    elif hyper.stopped:
+        found.append(
+            f"learning was stopped after {hyper.n_evaluations} evaluations without converging; the best parameters "
+            "found are kept"
+        )
     elif not hyper.converged:
         found.append(
             f"learning stopped after {hyper.n_evaluations} evaluations without converging; the best parameters found "

@@ -6,8 +6,9 @@ calls ``restarts.step()`` after each step, and looks at ``restarts.should_stop``
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
@@ -55,33 +56,39 @@ SILENT = Monitor()
 class Together(Monitor):
     """Several monitors as one."""
 
-    def __init__(self, monitors: Sequence[Monitor]) -> None:
-        self.monitors = monitors
+    def __init__(self, monitors: Sequence[Monitor], parent: Together | None = None) -> None:
+        self.monitors, self.parent = monitors, parent
 
     def task(self, name: str, total: int | None = None) -> Monitor:
-        return Together([monitor.task(name, total) for monitor in self.monitors])
+        return Together([monitor.task(name, total) for monitor in self.monitors], self)
 
     def step(self, note: str = "") -> None:
         for monitor in self.monitors:
             monitor.step(note)
-        self.should_stop = any(monitor.should_stop for monitor in self.monitors)
+        self._update()
 
     def end(self) -> None:
         for monitor in self.monitors:
             monitor.end()
+        if self.parent is not None:
+            self.parent._update()
+
+    def _update(self) -> None:
+        self.should_stop = any(monitor.should_stop for monitor in self.monitors)
 
 
 class Callbacks(Monitor):
-    """scikit-learn's callbacks: every task is a context, every step without a task of its own a leaf of it."""
+    """scikit-learn's callbacks: every task is a context, every step without a task of its own a leaf of it. A callback
+    that asks to stop at the end of a task stops the task that it is a part of."""
 
-    def __init__(self, estimator: Any, context: Any) -> None:
-        self.estimator, self.context = estimator, context
+    def __init__(self, estimator: Any, context: Any, parent: Callbacks | None = None) -> None:
+        self.estimator, self.context, self.parent = estimator, context, parent
         self._had_task = False
         context.call_on_fit_task_begin(estimator=estimator)
 
     def task(self, name: str, total: int | None = None) -> Monitor:
         self._had_task = True
-        return Callbacks(self.estimator, self.context.subcontext(task_name=name, max_subtasks=total))
+        return Callbacks(self.estimator, self.context.subcontext(task_name=name, max_subtasks=total), self)
 
     def step(self, note: str = "") -> None:
         if self._had_task:
@@ -93,24 +100,34 @@ class Callbacks(Monitor):
             self.should_stop = True
 
     def end(self) -> None:
-        self.context.call_on_fit_task_end(estimator=self.estimator)
+        if self.context.call_on_fit_task_end(estimator=self.estimator) and self.parent is not None:
+            self.parent.should_stop = True
 
 
 class Terminal(Monitor):
-    """Lines on the terminal: one when a task ends, and one every few seconds in between."""
+    """Lines on standard output: one when a task ends, and one every few seconds in between, on a terminal two and
+    elsewhere ten."""
 
-    def __init__(self, name: str, total: int | None = None, *, every: float = 2.0) -> None:
-        self.name, self.total, self.every = name, total, every
-        self._start = self._last = time.monotonic()
+    def __init__(
+        self,
+        name: str,
+        total: int | None = None,
+        *,
+        every: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name, self.total, self.clock = name, total, clock
+        self.every = (2.0 if sys.stdout is not None and sys.stdout.isatty() else 10.0) if every is None else every
+        self._start = self._last = clock()
         self._steps, self._note, self._parts = 0, "", 0
 
     def task(self, name: str, total: int | None = None) -> Monitor:
         self._parts += 1
-        return Terminal(f"{self.name}: {name}", total, every=self.every)
+        return Terminal(f"{self.name}: {name}", total, every=self.every, clock=self.clock)
 
     def step(self, note: str = "") -> None:
         self._steps, self._note = self._steps + 1, note
-        if time.monotonic() - self._last >= self.every:
+        if self.clock() - self._last >= self.every:
             self._print()
 
     def end(self) -> None:
@@ -118,7 +135,19 @@ class Terminal(Monitor):
             self._print(" done")
 
     def _print(self, ending: str = "") -> None:
-        self._last = time.monotonic()
+        self._last = self.clock()
+        seconds = self._last - self._start
         count = f"{self._steps}" if self.total is None else f"{self._steps} of {self.total}"
         note = f", {self._note}" if self._note else ""
-        print(f"[{self.name}]{ending} {count}{note}, {self._last - self._start:.1f} s", flush=True)
+        left = ""
+        if self.total is not None and not ending:
+            left = f", about {duration(seconds / self._steps * (self.total - self._steps))} left"
+        print(f"[{self.name}]{ending} {count}{note}, {seconds:.1f} s{left}", flush=True)
+
+
+def duration(seconds: float) -> str:
+    """A time in words, to a few percent."""
+    if seconds < 90.0:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60.0)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -63,7 +63,7 @@ class SparseVB(Engine):
         fits = getattr(init, "shape", None) == (S, n_latent)
         w = like(init if fits else np.zeros((S, n_latent)), chol)
         objective_trace: list[float] = []
-        with monitor.task("search") as search:
+        with monitor.task("variational search") as search:
             # Where labels are certain the curvature is far below its bound: once it is roughly known, it makes better
             # units.
             w, converged = self._maximise(features, y, likelihood, w, R, _FIRST_STEPS, search, objective_trace)
