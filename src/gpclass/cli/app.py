@@ -7,6 +7,8 @@ import typer
 from . import models, papers
 from ._console import one_line_errors, replace_unencodable
 from ._dask import DaskCommand
+from .check import check
+from .explain import explain
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
@@ -33,7 +35,7 @@ def _commands(
 
 
 for _panel, _functions in (
-    ("Your tables", (models.fit, models.predict, models.evaluate, models.explain, models.card, models.compare)),
+    ("Your tables", (models.fit, models.predict, models.evaluate, explain, check, models.card, models.compare)),
     ("The papers", (papers.reproduce, papers.report)),
 ):
     for _command in _functions:
