@@ -1,5 +1,6 @@
 """Explanations of single predictions: Shapley values against their definition, and terms of the latent mean."""
 
+from functools import partial
 from itertools import combinations
 from math import factorial
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import gpclass
 from gpclass.tabular import TableError, TableModel, explain_row, row_explanation
 from gpclass.tabular.explanation import predictions
 from gpclass.tabular.row_explanation import kept_row, row_of
@@ -128,15 +130,24 @@ def models():
         "three classes": (TableModel("species"), three),
         "regression": (TableModel("size", regress=True), labels),
         "nearest": (TableModel("species", engine="nearest"), few),
-        "nearest, regression": (TableModel("size", regress=True, engine="nearest"), labels[["size", "weight"]].dropna().iloc[:40]),
+        "nearest, regression": (
+            TableModel("size", regress=True, engine="nearest"),
+            labels[["size", "weight"]].dropna().iloc[:40],
+        ),
         "active rows": (TableModel("species", engine="ivm"), labels),
         "labelled rows": (TableModel("species", unlabelled=""), unlabelled),
         "weights": (TableModel("species", weights="times"), weighted),
     }
 
 
+@pytest.fixture
+def few_steps(monkeypatch):
+    for name in ("NearestNeighborGPClassifier", "NearestNeighborGPRegressor"):
+        monkeypatch.setattr(gpclass, name, partial(getattr(gpclass, name), max_iter=3))
+
+
 @pytest.mark.parametrize("kind", list(models()))
-def test_terms_add_up_to_the_latent_mean_and_belong_to_their_rows(kind, fixed_parameters):
+def test_terms_add_up_to_the_latent_mean_and_belong_to_their_rows(kind, fixed_parameters, few_steps):
     own, frame = models()[kind]
     model = own.fit(frame)
     table = from_frame(frame)

@@ -382,8 +382,11 @@ class MixturePosterior:
 
     def latent_terms(self, x: Any) -> LatentTerms:
         """The weighted terms of all members, which have the same training rows."""
-        rows, terms = zip(*(member.posterior.latent_terms(x) for member in self.members), strict=True)
-        return LatentTerms(rows[0], np.tensordot(self.weights, np.stack(terms), axes=1))
+        parts = [one.posterior.latent_terms(x) for one in self.members if isinstance(one.posterior, GaussianPosterior)]
+        if len(parts) < len(self.members):
+            raise ValueError("expected members with Gaussian posteriors of the training rows, got others")
+        terms = np.tensordot(self.weights, np.stack([part.terms for part in parts]), axes=1)
+        return LatentTerms(parts[0].rows, terms)
 
     def joint(self, X: Any) -> Latent:
         """Means and full covariances (C, m, m) of the mixture between new rows."""

@@ -72,14 +72,16 @@ def _column(model: TableModel, column: Column, table: Table, level: float) -> di
         values, before = numeric_values(table, column.name), numeric_values(model.sample_, column.name)
         n_missing, known = int(np.isnan(values).sum()), values[~np.isnan(values)]
         distance, p = _of_numbers(before[~np.isnan(before)], known)
-        outside = {"out_of_range": float(np.mean((known < column.low) | (known > column.high))) if len(known) else 0.0}
+        outside: dict[str, Any] = {
+            "out_of_range": float(np.mean((known < column.low) | (known > column.high))) if len(known) else 0.0
+        }
     else:
-        counts, old = Counter(table.columns[column.name]), dict(column.counts)
-        n_missing = counts.pop(None, 0)
+        cells, old = table.columns[column.name], dict(column.counts)
+        counts = Counter(cell for cell in cells if cell is not None)
+        n_missing = n - counts.total()
         distance, p = _of_categories({**old, "": column.n_missing}, {**counts, "": n_missing})
         new = Counter({cell: number for cell, number in counts.items() if cell not in old})
-        named = [cell for cell, _ in new.most_common(_NAMED)]
-        outside = {"new_categories": new.total() / n, "named": named}
+        outside = {"new_categories": new.total() / n, "named": [cell for cell, _ in new.most_common(_NAMED)]}
     share, before_share = n_missing / n, column.n_missing / n_before
     p_missing = _of_shares(n_missing, n, column.n_missing, n_before)
     changed = (p < level and distance >= _SMALLEST) or (

@@ -48,7 +48,7 @@ def explain_row(model: TableModel, row: Any, random_state: int = 0) -> dict[str,
     predicted = None if model.task_ == "regression" else int(np.argmax(proba_or_mean))
     values = _shapley_values(model, raw, predicted, random_state)
     names = [str(name) for name in raw.columns]
-    columns = [
+    columns: list[dict[str, Any]] = [
         {"column": name, "cell": table.columns[name][0], "contribution": float(phi), "contribution_se": float(error)}
         for name, phi, error in zip(names, values.contributions, values.errors, strict=True)
     ]
