@@ -28,9 +28,9 @@ def check(
     A change is reported where it is larger than chance explains, given the number of columns. Numbers are compared with
     the rows that the model keeps (at most 500). The exit code is 0 with and without changes.
     """
-    from ..tabular import drift, read_table
+    from ..tabular import check_drift, read_table
 
-    found = drift(_load(model), read_table(data, encoding))
+    found = check_drift(_load(model), read_table(data, encoding))
     print_notes(found["notes"])
     if json:
         print_json(found)

@@ -25,7 +25,7 @@ _RARE = 5.0
 _NAMED = 5
 
 
-def drift(model: TableModel, table: Any) -> dict[str, Any]:
+def check_drift(model: TableModel, table: Any) -> dict[str, Any]:
     """How the rows of a table differ from the training rows.
 
     Each column has a ``distance`` from 0 to 1 between the distributions: the Kolmogorov-Smirnov statistic of numbers,

@@ -65,7 +65,7 @@ class TableModel(BaseEstimator):
     how_ : how these predictions were made: "leave-one-out", "held-out" or "labels hidden"
     scored_ : these predictions, of at most 5000 rows
     informative_, surprising_ : rows that influence the model most, and rows that it predicted worst
-    sample_ : at most 500 of the training rows, which explanations and ``gpclass.tabular.drift`` start from
+    sample_ : at most 500 of the training rows, which explanations and ``gpclass.tabular.check_drift`` start from
     training_ : positions in the table and targets of the rows that the posterior has
     notes_ : messages about the table
     about_ : rows, time and versions of the fit

@@ -17,7 +17,7 @@ EXACT_COLUMNS = 8
 #: Background rows; with very many columns fewer, but no less than the second number.
 _BACKGROUND, _FEWEST = 80, 20
 #: Predictions for one explanation, which determine the number of sampled orders, at least two for each background row.
-_BUDGET = 20480
+_BUDGET = 10240
 #: Predictions at a time.
 _BATCH = 4096
 
