@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -115,7 +116,8 @@ def _show_row(model: TableModel, explained: Mapping[str, Any], show_all: bool) -
     if not rows:
         print_line(f"{type(model.estimator_).__name__} keeps no training rows to show")
         return
-    table = Table("training row", model.target, "share", box=None)
+    favoured = explained["prediction"] if model.task_ in ("classification", "semi-supervised") else "higher"
+    table = Table("training row", escape(model.target), escape(f"share, + for {favoured}"), box=None)
     shown = _first(rows, _MOST_TRAINING_ROWS, show_all)
     for row in shown:
         target = f"{row['target']:.6g}" if isinstance(row["target"], float) else row["target"] or ""
