@@ -1,12 +1,15 @@
 """The page about a model: what it says, and how it looks in a real browser."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 import gpclass.tabular.card as card_module
-from gpclass.tabular import TableModel
+from gpclass.io import html
+from gpclass.tabular import TableModel, card_figures, explain
 from gpclass.tabular import model as model_module
 from gpclass.tabular.card import card
 from tests.browsing import opened
@@ -30,14 +33,15 @@ def test_the_page_is_one_file_with_everything_on_it(page, model):
         "Confusion matrix",
         "The data",
         "<h2>Influence of the columns",
-        "Map of the probabilities",
+        "<h2>Partial dependence",
         "Most informative rows",
         "Most surprising rows",
         "Settings and versions",
     ):
         assert title in text
     assert f"{100 * model.scores_['error']:.2f} %" in text
-    assert text.count("data:image/png;base64,") == 3
+    assert text.count("<svg") == 5
+    assert "<img" not in text
     assert "&#x27;plant&#x27; is left out" in text
 
 
@@ -45,7 +49,19 @@ def test_the_page_is_one_file_with_everything_on_it(page, model):
 @pytest.mark.parametrize("width", [390, 1440])
 def test_the_page_in_a_browser(browser, page, width, scheme):
     window = opened(browser, page, width, scheme)
-    assert window.evaluate("document.images.length") == 3
+    assert window.evaluate("document.querySelectorAll('figure svg').length") == 5
+    # Words in drawings have the colour of the page's, and all of them lie inside.
+    ink = window.evaluate("getComputedStyle(document.body).color")
+    words = window.evaluate("[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fill)")
+    assert set(words) == {ink}
+    beyond = """[...document.querySelectorAll('svg text')].filter(t => {
+        const own = t.getBoundingClientRect(), all = t.closest('svg').getBoundingClientRect();
+        return own.left < all.left - 2 || own.right > all.right + 2;}).map(t => t.textContent)"""
+    assert window.evaluate(beyond) == []
+    names = window.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(set(names)) == len(names)
+    lefts = window.evaluate("[...document.querySelectorAll('section')].map(s => s.getBoundingClientRect().left)")
+    assert len(set(lefts)) == (2 if width == 1440 else 1)  # two columns
     diagonal = window.locator("[aria-label='Confusion matrix'] .count").count()
     assert diagonal >= 2
     window.close()
@@ -64,7 +80,9 @@ def test_names_are_no_formulas_and_may_be_long_and_alike(fixed_parameters):
     start = "a name that is longer than the picture has room for, "
     frame = flowers(40).rename(columns={"size": f"{start}one", "weight": f"{start}two", "colour": "cost $a_{$"})
     frame["species"] = np.where(frame["species"] == "rose", "$\\foo$", "b")
-    assert "data:image/png" in card(TableModel("species").fit(frame))
+    text = card(TableModel("species").fit(frame))
+    assert "$\\foo$" in text
+    assert "cost $a_{$" in text
 
 
 def test_rows_can_be_left_out(model):
@@ -83,13 +101,13 @@ def test_few_labels_among_many_rows(monkeypatch, fixed_parameters):
 
 def test_cards_of_other_kinds(regression_model, ordinal_model, views_model, fixed_parameters):
     assert "variance explained" in card(regression_model)
-    assert card(ordinal_model).count("data:image/png") == 4
+    assert card(ordinal_model).count("<svg") == 7
     assert "Weights of the views" in card(views_model)
     few = flowers(40).drop(columns=["colour", "weight"])
     few.loc[::2, "species"] = None
     assert "few labels known" in card(TableModel("species", unlabelled="").fit(few))
     words = pd.DataFrame({"a": ["x", "y"] * 10, "b": (["u"] * 7 + ["v"] * 3) * 2, "t": ["p", "q"] * 9 + ["q", "p"]})
-    assert "Map of" not in card(TableModel("t").fit(words))
+    assert card(TableModel("t").fit(words)).count("<svg") == 4
 
 
 def test_ids_and_labels_are_shown_in_full(fixed_parameters):
@@ -116,14 +134,13 @@ def test_figures_show_no_rows_where_none_are_wanted(
     kind, frame, model, regression_model, ordinal_model, fixed_parameters, monkeypatch
 ):
     drawn = []
-    picture = card_module.pages.picture
 
     def kept(draw, description, *arguments, **_):
         drawn.append(Figure().subplots())
         draw(drawn[-1], *arguments)
-        return picture(b"", description)
+        return ""
 
-    monkeypatch.setattr(card_module, "_figure", kept)
+    monkeypatch.setattr(card_figures, "figure", kept)
     model = {
         "labels": lambda: model,
         "one column": lambda: TableModel("species", drop=["weight"]).fit(frame),
@@ -141,9 +158,9 @@ def test_figures_show_no_rows_where_none_are_wanted(
     with_rows = points()
     drawn.clear()
     page = card_module.card(model, rows=False)
-    assert with_rows >= 40
-    assert points() <= 12
-    assert "rows of the table" not in page
+    assert with_rows >= 40 or kind in ("labels", "one column")  # whose figures have no rows in any case
+    assert points() <= 24
+    assert "rows of the table, and" not in page
 
 
 def test_the_members_of_a_family_are_shown_with_their_weights(model, page):
@@ -152,3 +169,31 @@ def test_the_members_of_a_family_are_shown_with_their_weights(model, page):
     text = page.read_text(encoding="utf-8")
     for member in members:
         assert f"kernel {member.name!r}, weight {member.weight:.2f}" in text.replace("&#x27;", "'")
+
+
+def test_tables_show_the_most_influential_columns(fixed_parameters):
+    frame = flowers(60)
+    rng = np.random.default_rng(0)
+    noise = {f"noise {i}": rng.normal(size=60).round(3) for i in range(24)}
+    model = TableModel("species").fit(pd.DataFrame(noise).assign(**frame))
+    text = card(model)
+    order = [row["column"] for row in explain(model)["columns"]]
+    assert order[0] != model.schema_.used[0].name
+    data = text[text.index("<h2>The data") : text.index("<h2>Most informative")]
+    assert re.findall("<td>((?:noise )?\\w+)</td><td>(?:number|category)", data) == order[:20]
+    assert "and 8 more columns" in data
+    surprising = text[text.index("<h2>Most surprising rows") :]
+    heads = re.findall("<th scope=col>([^<]*)", surprising[: surprising.index("</thead>")])
+    assert heads == ["row", "probability", "expected", "species", "plant", *order[:8]]
+
+
+def test_drawings_take_the_colours_of_the_page():
+    svg = '<?xml?><svg xmlns="x"><!-- a --><g id="a" style="fill: #222222; stroke: #123456"/><use href="#a"/></svg>'
+    drawn = html.drawing(svg, "a < b", {"#222222": "currentColor"})
+    assert 'style="fill: currentColor; stroke: color-mix(in srgb, #123456 70%, currentColor)"' in drawn
+    assert 'aria-label="a &lt; b"' in drawn
+    assert "xmlns" not in drawn
+    assert "<!--" not in drawn
+    name = drawn.split(' id="')[1].split('"')[0]
+    assert name != "a"
+    assert f'href="#{name}"' in drawn

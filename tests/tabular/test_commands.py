@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import gpclass
 from gpclass.cli.app import app
+from gpclass.tabular import TableModel, explanation, read_table, row_explanation
 
 command = CliRunner()
 
@@ -57,6 +58,12 @@ def test_json_is_all_there_is_on_standard_output(table_file, model_file, tmp_pat
     assert fitted["saved"] is None
     assert json.loads(run("evaluate", model_file, table_file, "--json").stdout)["scores"]["rows"] == 60
     assert len(json.loads(run("explain", model_file, "--json").stdout)["columns"]) == 3
+    explained = json.loads(run("explain", model_file, "--row", 17, "--json").stdout)
+    assert explained["position"] == 17
+    assert len(explained["rows"]) == 60
+    checked = json.loads(run("check", model_file, table_file, "--json").stdout)
+    assert checked["summary"] == "No change from the training table is visible."
+    assert len(checked["columns"]) == 3
     assert len(json.loads(run("predict", model_file, table_file, "--json").stdout)["predictions"]["prediction"]) == 60
     written = json.loads(run("predict", model_file, table_file, "--json", "--out", tmp_path / "p.csv").stdout)
     assert written == {"rows": 60, "far": 0, "out": str(tmp_path / "p.csv"), "notes": []}
@@ -75,6 +82,55 @@ def test_readable_output(model_file, table_file, tmp_path, two_candidates):
     printed = run("predict", model_file, table_file)
     assert printed.stdout.splitlines()[0].startswith("line,plant,prediction,p_daisy,p_rose,entropy")
     assert "± standard errors" in run("compare", table_file, "--target", "species", "--folds", 2).stdout
+
+
+def test_explanation_of_one_row(model_file, model, table_file, frame, tmp_path):
+    printed = run("explain", model_file, "--row", 17).stdout
+    assert re.match(r"row 17, probability of (daisy|rose): 0\.\d+; the mean over 60 rows of the training", printed)
+    assert re.search(r"row \d+ +(daisy|rose) +[+-]\d+\.\d %", printed)
+    same = run("explain", model_file, "--row", 18, "--data", table_file).stdout  # the lines of a file begin at 2
+    assert same == printed.replace("row 17", "line 18", 1)
+    frame.assign(size=100.0, weight=np.nan).to_csv(tmp_path / "new.csv", index=False)
+    new = run("explain", model_file, "--row", 5, "--data", tmp_path / "new.csv").stdout
+    assert re.search(r"size +100.0 +[+-]0\.\d+", new)
+    assert re.search(r"weight +missing +[+-]0\.\d+", new)
+    assert "and 55 more rows: --all shows all" in new
+    assert "--all" not in run("explain", model_file, "--row", 5, "--all").stdout
+
+
+def test_explanations_have_20_lines_at_most(tmp_path, fixed_parameters, monkeypatch):
+    for module in (explanation, row_explanation):
+        monkeypatch.setattr(module, "_BUDGET", 500)
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.normal(size=(30, 24)).round(3), columns=[f"x{j}" for j in range(24)])
+    wide["t"] = np.where(wide["x3"] > 0, "a", "b")
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    plain, viewed = (
+        TableModel("t"),
+        TableModel("t", views={f"view{j}": [f"x{j}", f"x{j + 8}", f"x{j + 16}"] for j in range(8)}),
+    )
+    for model, name in ((plain, "plain"), (viewed, "viewed")):
+        gpclass.save(model.fit(read_table(tmp_path / "wide.csv")), tmp_path / name)
+    check = ["check", tmp_path / "plain", tmp_path / "wide.csv"]
+    for words in (["explain", tmp_path / "viewed"], ["explain", tmp_path / "plain", "--row", 9], check):
+        short, full = (run(*words, *more).stdout.splitlines() for more in ([], ["--all"]))
+        assert len(short) <= 20
+        assert any("more column" in line and "--all" in line for line in short)
+        assert sum(line.strip().startswith("x") for line in full) == 24
+    assert len(run("explain", tmp_path / "plain").stdout.splitlines()) <= 20
+
+
+def test_drift_of_a_new_table(model_file, frame, tmp_path):
+    new = frame.assign(size=frame["size"] + 50, colour="green", leaf=1)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    checked = run("check", model_file, tmp_path / "new.csv")
+    assert checked.exit_code == 0
+    first = checked.stdout.splitlines()[0]
+    assert first.startswith("2 of 3 columns have changed: 'size', 'colour'; 100 % of the rows are far")
+    assert re.search(r"size +yes +1\.000 +100 % out of range", checked.stdout)
+    assert re.search(r"colour +yes +1\.000 +100 % new: green", checked.stdout)
+    assert "columns that the training table did not have: leaf" in checked.stdout
+    assert "60 rows compared with 60 kept rows" in checked.stdout
 
 
 def test_other_tasks_from_the_command_line(table_file, tmp_path, fixed_parameters):
@@ -112,6 +168,11 @@ def test_other_tasks_from_the_command_line(table_file, tmp_path, fixed_parameter
         (["fit", "{table}", "-t", "species", "--save", "{table}"], "which is read", 2),
         (["predict", "{model}", "{table}", "--out", "{table}"], "which is read", 2),
         (["card", "{model}", "--out", "{model}"], "which is read", 2),
+        (["explain", "{model}", "--row", "61"], "expected a row among the 60 that the model keeps", 1),
+        (["explain", "{model}", "--row", "99", "--data", "{table}"], "from 2 to 61, got 99", 1),
+        (["explain", "{model}", "--data", "{table}"], "expected --row beside --data", 2),
+        (["check", "{model}", "{folder}/nothing.csv"], "is not there", 1),
+        (["check", "{plain}", "{table}"], "saved by 'gpclass fit' .* got a GPClassifier", 1),
         (["evaluate", "{plain}", "{table}"], "saved by 'gpclass fit' .* got a GPClassifier", 1),
         (["card", "{table}"], "no model that gpclass saved", 1),
         (["compare", "{table}", "-t", "species", "--folds", "59"], "expected at least 59 rows", 1),

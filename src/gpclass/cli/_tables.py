@@ -41,29 +41,6 @@ def show_confusion(classes: list[str], confusion: list[list[int]]) -> None:
     out.print(table)
 
 
-def show_explanation(model: TableModel, explained: Mapping[str, Any]) -> None:
-    from ..tabular.explanation import influence_unit
-
-    columns = explained["columns"]
-    relevant = any("relevance" in row for row in columns)
-    print_line(f"influence: change of predictions when a column is permuted, in {influence_unit(model)}")
-    table = Table("column", "influence", *(["relevance"] if relevant else []), box=None)
-    for row in columns:
-        relevance = [f"{row['relevance']:.3g}" if "relevance" in row else ""] if relevant else []
-        table.add_row(Text(row["column"]), f"{row['influence']:.4f} ± {row['influence_se']:.4f}", *relevance)
-    out.print(table)
-    if explained["views"]:
-        table = Table("view", "share of the latent variance", box=None)
-        for row in explained["views"]:
-            sd = "" if row["share_sd"] is None else f" ± {row['share_sd']:.3f}"
-            table.add_row(Text(row["view"]), f"{row['share']:.3f}{sd}")
-        out.print(table)
-    for title in ("informative", "surprising"):
-        rows = explained[f"{title}_rows"]
-        if rows:
-            print_line(f"most {title} rows ({rows[0]['unit']}s): {', '.join(str(row['position']) for row in rows)}")
-
-
 def show_leaderboard(board: Leaderboard) -> None:
     from ..tabular.leaderboard import HEADS, cells, notes_on
 

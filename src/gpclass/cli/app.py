@@ -8,7 +8,9 @@ from . import models, papers
 from ._console import one_line_errors, replace_unencodable
 from ._dask import DaskCommand
 from ._help import HelpCommand, HelpGroup
+from .check import check
 from .compare import compare
+from .explain import explain
 
 app = typer.Typer(
     cls=HelpGroup,
@@ -41,7 +43,7 @@ def _commands(
 
 
 for _panel, _functions in (
-    ("Your tables", (models.fit, models.predict, models.evaluate, models.explain, models.card, compare)),
+    ("Your tables", (models.fit, models.predict, models.evaluate, explain, check, models.card, compare)),
     ("The papers", (papers.reproduce, papers.report)),
 ):
     for _command in _functions:

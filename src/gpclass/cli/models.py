@@ -237,18 +237,6 @@ def evaluate(model: ModelFile, data: TableFile, encoding: Encoding = None, json:
         tables.show_confusion(loaded.labels, counts)
 
 
-def explain(model: ModelFile, json: AsJson = False) -> None:
-    """Show which columns drive the model, weights of views, and informative rows."""
-    from ..tabular import explain as explain_model
-
-    loaded = _load(model)
-    explained = explain_model(loaded)
-    if json:
-        print_json(explained)
-    else:
-        tables.show_explanation(loaded, explained)
-
-
 def card(
     model: ModelFile,
     save: Annotated[

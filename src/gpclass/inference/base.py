@@ -62,6 +62,13 @@ class Latent(NamedTuple):
         return cls(to_host(mean), to_host(cov))
 
 
+class LatentTerms(NamedTuple):
+    """The terms (r, C) that add up to the latent means at one row, and the training rows (r,) that they belong to."""
+
+    rows: np.ndarray
+    terms: np.ndarray
+
+
 class GaussianTerms(NamedTuple):
     """A Gaussian posterior at the training rows, in the form that predictions need.
 

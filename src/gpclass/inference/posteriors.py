@@ -18,7 +18,7 @@ from ..kernels.rows import on_host, select
 from ..likelihoods import Likelihood
 from ..numerics import linalg
 from ..numerics.arrays import Array, is_numpy, like, namespace, to_host
-from .base import Draws, GaussianTerms, Latent, class_matrix
+from .base import Draws, GaussianTerms, Latent, LatentTerms, class_matrix
 from .calibration import Calibration
 from .dense.product_form_posterior import add_coupling
 from .whitened import MANY_ROWS, whitened_factor
@@ -117,6 +117,12 @@ class GaussianPosterior(LatentPosterior):
                     between.append(self._shared(V, c))
             cov[rows] = to_host(add_coupling(own, xp.stack(between)) if coupled else xp.stack(own, axis=1))
         return Latent(mean, cov)
+
+    def latent_terms(self, x: Any) -> LatentTerms:
+        """alpha_i k(x, x_i) of every training row, for one row x (1, d)."""
+        cross = self._cross_cov(x)
+        own = [to_host(class_matrix(cross, c)[0, ...] * self.terms.alpha[:, c]) for c in range(self.n_latent)]
+        return LatentTerms(np.arange(self.X.shape[0]), np.stack(own, axis=1))
 
     def joint(self, X: Any) -> Latent:
         """Means and full covariances (C, m, m) between new rows."""
@@ -373,6 +379,14 @@ class MixturePosterior:
     def latent(self, X: Any) -> Latent:
         """Mean and (co)variance of the mixture."""
         return self._pooled([member.posterior.latent(X) for member in self.members])
+
+    def latent_terms(self, x: Any) -> LatentTerms:
+        """The weighted terms of all members, which have the same training rows."""
+        parts = [one.posterior.latent_terms(x) for one in self.members if isinstance(one.posterior, GaussianPosterior)]
+        if len(parts) < len(self.members):
+            raise ValueError("expected members with Gaussian posteriors of the training rows, got others")
+        terms = np.tensordot(self.weights, np.stack([part.terms for part in parts]), axes=1)
+        return LatentTerms(parts[0].rows, terms)
 
     def joint(self, X: Any) -> Latent:
         """Means and full covariances (C, m, m) of the mixture between new rows."""

@@ -1,7 +1,9 @@
 """Self-contained HTML pages, for light and dark mode and small screens."""
 
 import base64
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from html import escape
 from pathlib import Path
 
@@ -44,3 +46,28 @@ def picture(png: bytes, description: str) -> str:
     """A PNG image inside the page."""
     inside = base64.b64encode(png).decode("ascii")
     return f'<figure><img src="data:image/png;base64,{inside}" alt="{escape(description)}"></figure>'
+
+
+def adapted(colour: str, colours: Mapping[str, str]) -> str:
+    """A colour of a drawing as CSS, see ``drawing``."""
+    return colours.get(colour, f"color-mix(in srgb, {colour} 70%, currentColor)")
+
+
+def key(colours: Iterable[tuple[str, str]]) -> str:
+    """Names and the CSS colours that stand for them in drawings."""
+    marks = (f'<span><i style="background: {colour}"></i>{escape(name)}</span>' for name, colour in colours)
+    return f'<p class="key">{" ".join(marks)}</p>'
+
+
+def drawing(svg: str, description: str, colours: Mapping[str, str]) -> str:
+    """An SVG drawing inside the page; ``colours`` are colours in it and the CSS values that replace them, so that it
+    follows the colour scheme of the page. Others are mixed with that of the text, which contrasts with the ground."""
+    svg = svg[svg.index("<svg") :]
+    for pattern in (r"<style.*?</style>", r"<metadata>.*?</metadata>", r"<!--.*?-->", r'\sxmlns(:\w+)?="[^"]*"'):
+        svg = re.sub(pattern, "", svg, flags=re.DOTALL)
+    # Names are unique in the page, not only in the drawing.
+    own = blake2b(svg.encode(), digest_size=4).hexdigest()
+    svg = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{own}-", svg)
+    svg = re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda found: adapted(found[0], colours), svg)
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
+    return f"<figure>{svg}</figure>"

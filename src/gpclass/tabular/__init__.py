@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .columns import Column, Schema
     from .comparison import compare_on_table
+    from .drift import check_drift
     from .explanation import explain
     from .model import TableModel
+    from .row_explanation import explain_row
     from .tables import Table, TableError, from_frame, read_table
 
 #: Modules are imported on first use, so that errors about a file do not wait for the imports of a fit.
@@ -15,10 +17,11 @@ _MODULES = {
     **dict.fromkeys(["Column", "Schema"], "columns"),
     **dict.fromkeys(["Table", "TableError", "from_frame", "read_table"], "tables"),
     **{"TableModel": "model", "compare_on_table": "comparison", "explain": "explanation"},
+    **{"check_drift": "drift", "explain_row": "row_explanation"},
 }
 
-__all__ = ["Column", "Schema", "Table", "TableError", "TableModel", "compare_on_table", "explain"]
-__all__ += ["from_frame", "read_table"]
+__all__ = ["Column", "Schema", "Table", "TableError", "TableModel", "check_drift", "compare_on_table", "explain"]
+__all__ += ["explain_row", "from_frame", "read_table"]
 
 
 def __getattr__(name: str) -> Any:

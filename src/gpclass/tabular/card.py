@@ -5,22 +5,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from html import escape
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 
 from .. import plotting
 from ..io import html as pages
-from ..plotting._canvas import COLOURS, INK, class_colours, legend, shortened
+from . import card_figures as figures
 from .columns import numeric_values
-from .evaluation import confusion, evenly_spaced, formatted_scores, unknown_categories_ignored
+from .dependence import dependence
+from .evaluation import confusion, formatted_scores
 from .explanation import explain, influence_unit
 from .model import TableModel
+from .verdict import verdict
 
 #: Columns and classes in a table, and columns in a figure, at most.
-_COLUMNS, _CLASSES, _BARS = 60, 30, 20
-_SQUARE = (4.6, 4.4)
+_COLUMNS, _CLASSES, _BARS = 20, 30, 20
+#: Columns with a panel of partial dependence.
+_PANELS = 4
 _TASKS = {
     "classification": "classes",
     "ordinal": "ordered classes",
@@ -44,17 +46,20 @@ _SELECTIONS = {
 def card(model: TableModel, name: str = "model", *, rows: bool = True) -> str:
     """The page as self-contained HTML; with or without rows of the table."""
     explained = explain(model)
+    order = [row["column"] for row in explained["columns"]]
     parts = [
-        _head(model, name),
         _scores(model, rows),
-        _data(model),
         _influence(model, explained),
-        _map(model, explained, rows),
-        _rows("Most informative rows", model, explained["informative_rows"] if rows else []),
-        _rows("Most surprising rows", model, explained["surprising_rows"] if rows else []),
+        _dependence(model, order),
+        _cut_points(model, order, rows),
+        _data(model, order),
+        _rows("Most informative rows", model, order, explained["informative_rows"] if rows else []),
+        _rows("Most surprising rows", model, order, explained["surprising_rows"] if rows else []),
         _settings(model),
     ]
-    return pages.page(f"{name}: a model of {model.target}", filter(None, parts))
+    sections = "\n".join(filter(None, parts))
+    body = [_head(model, name), f'<div class="columns">\n{sections}\n</div>']
+    return pages.page(f"{name}: a model of {model.target}", body)
 
 
 def _section(title: str, *parts: str) -> str:
@@ -72,9 +77,12 @@ def _table(name: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], numbe
 
 def _head(model: TableModel, name: str) -> str:
     about = {name: escape(str(value)) for name, value in model.about_.items()}
+    sentence, numbers = verdict(model)
+    tiles = "".join(f"<div><b>{escape(number)}</b>{escape(what)}</div>" for number, what in numbers)
     return (
         f"<h1>{escape(name)}</h1>\n"
-        f"<p>{escape(type(model.estimator_).__name__)} that predicts <b>{escape(model.target)}</b> "
+        f'<p class="verdict">{escape(sentence)}</p>\n<div class="numbers">{tiles}</div>\n'
+        f"<p class=soft>{escape(type(model.estimator_).__name__)} that predicts <b>{escape(model.target)}</b> "
         f"({_TASKS[model.task_]}) from {len(model.schema_.used)} columns of {about['table']}, {about['rows']} rows; "
         f"fitted on {about['made'][:10]} with gpclass {about['gpclass']}.</p>"
     )
@@ -89,10 +97,12 @@ def _scores(model: TableModel, with_rows: bool) -> str:
     if model.task_ != "regression":
         labels, probas = model.scored_["labels"], {model.how_: model.scored_["proba"]}
         draw, classes = plotting.ReliabilityDisplay.from_predictions, np.arange(len(model.labels))
-        figure = _figure(lambda ax: draw(labels, probas, classes, ax=ax), "Reliability diagram", size=_SQUARE)
+        figure = figures.figure(
+            lambda ax: draw(labels, probas, classes, ax=ax), "Reliability diagram", size=figures.SQUARE
+        )
         parts += [figure, _confusion(model)]
     elif with_rows:
-        parts.append(_figure(_draw_regression, "Targets against predictions", model, size=_SQUARE))
+        parts.append(figures.figure(figures.draw_regression, "Targets against predictions", model, size=figures.SQUARE))
     return _section("Scores", *parts)
 
 
@@ -115,7 +125,7 @@ def _confusion(model: TableModel) -> str:
     return heading + "\n" + pages.table("Confusion matrix", ["", *labels], rows, numbers=range(1, K + 1))
 
 
-def _data(model: TableModel) -> str:
+def _data(model: TableModel, order: Sequence[str]) -> str:
     if model.task_ == "regression":
         y = model.scored_["y"]
         target = f"{y.min():g} to {y.max():g}, median {np.median(y):g}"
@@ -123,7 +133,8 @@ def _data(model: TableModel) -> str:
         target = model.label_counts()
         if model.task_ == "semi-supervised":
             target += f"; {model.about_['rows'] - model.scores_['rows']} unlabelled rows"
-    columns = model.schema_.columns
+    ranks = {name: rank for rank, name in enumerate(order)}
+    columns = sorted(model.schema_.columns, key=lambda column: ranks.get(column.name, len(ranks)))
     rows = [[f"<b>{escape(model.target)}</b>", "target", escape(target)]]
     rows += [[escape(text) for text in (column.name, column.kind, column.summary())] for column in columns[:_COLUMNS]]
     parts = [pages.table("Columns", ["column", "kind", "values"], rows)]
@@ -141,7 +152,9 @@ def _influence(model: TableModel, explained: dict[str, Any]) -> str:
     top = columns[:_BARS][::-1]
     text = f"Change of the predictions, in {unit}, when the values of a column are permuted. "
     text += "It measures the use that the model makes of a column, not a causal effect."
-    figure = _figure(_draw_influence, "Influence of the columns", top, unit, size=(6.4, 0.9 + 0.27 * len(top)))
+    figure = figures.figure(
+        figures.draw_influence, "Influence of the columns", top, unit, size=(5.2, 0.9 + 0.25 * len(top))
+    )
     parts = [_paragraph(text), figure]
     if any("relevance" in row for row in columns):
         rows = [
@@ -153,32 +166,34 @@ def _influence(model: TableModel, explained: dict[str, Any]) -> str:
     if explained["views"]:
         parts.append("<h3>Weights of the views</h3>")
         draw = plotting.ViewWeightsDisplay.from_estimator
-        parts.append(_figure(lambda ax: draw(model.estimator_, ax=ax), "Weights of the views"))
+        parts.append(figures.figure(lambda ax: draw(model.estimator_, ax=ax), "Weights of the views"))
     return _section("Influence of the columns", *parts)
 
 
-def _map(model: TableModel, explained: dict[str, Any], with_rows: bool) -> str:
+def _dependence(model: TableModel, order: Sequence[str]) -> str:
+    found = [dependence(model, name) for name in order[:_PANELS]]
+    what = f"The predicted {model.target}" if model.task_ == "regression" else "The class probabilities"
+    text = (
+        f"{what} by the most influential columns, one at a time: means over rows of the table whose other columns stay "
+        "as they are (partial dependence). Bands hold 80 % of the rows' own curves: where they are wide, the effect "
+        "depends on other columns. Strokes are the deciles of a column."
+    )
+    return _section("Partial dependence", _paragraph(text), figures.dependence_panels(model, found))
+
+
+def _cut_points(model: TableModel, order: Sequence[str], with_rows: bool) -> str:
+    """Of ordered labels: the latent function at rows of the table."""
     kinds = {column.name: column.kind for column in model.schema_.used}
-    numeric = [row["column"] for row in explained["columns"] if kinds[row["column"]] == "number"]
-    if not numeric:
+    numeric = [name for name in order if kinds[name] == "number"]
+    if model.task_ != "ordinal" or not (numeric and with_rows):
         return ""
-    others = "other columns at their medians or most frequent values."
-    if model.task_ == "regression" or len(numeric) < 2:
-        text = f"The prediction along {numeric[0]}, {others}"
-        figure = _figure(_draw_along, text, model, numeric[0], with_rows)
-        return _section("The most influential numeric column", _paragraph(text), figure)
-    x, y = numeric[:2]
-    text = f"Class probabilities over {x} and {y}, the two most influential numeric columns, {others}"
-    text += " Dots are rows of the table." if with_rows else ""
-    parts = [_paragraph(text), _figure(_draw_map, text, model, (x, y), with_rows)]
-    if model.task_ == "ordinal" and with_rows:
-        parts.append(_paragraph("The latent function at rows of the table, and the cut points between classes."))
-        draw = partial(plotting.OrdinalThresholdDisplay.from_estimator, model.estimator_, *_training_rows(model))
-        parts.append(_figure(lambda ax: draw(feature=x, ax=ax), "The latent function and its cut points"))
-    return _section("Map of the probabilities", *parts)
+    text = "The latent function at rows of the table, and the cut points between classes."
+    draw = partial(plotting.OrdinalThresholdDisplay.from_estimator, model.estimator_, *_training_rows(model))
+    picture = figures.figure(lambda ax: draw(feature=numeric[0], ax=ax), text)
+    return _section("Latent function and cut points", _paragraph(text), picture)
 
 
-def _rows(title: str, model: TableModel, rows: Sequence[dict[str, Any]]) -> str:
+def _rows(title: str, model: TableModel, order: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
     if not rows:
         return ""
     statistics = [name for name in rows[0] if name not in ("position", "unit", "cells")]
@@ -186,7 +201,7 @@ def _rows(title: str, model: TableModel, rows: Sequence[dict[str, Any]]) -> str:
     ids = [column.name for column in model.schema_.columns if column.kind == "id"]
     numeric = {column.name for column in used if column.kind == "number"}
     numeric |= {model.target} if model.task_ == "regression" else set()
-    shown = [model.target, *ids, *[column.name for column in used]][:12]
+    shown = [model.target, *ids, *order][:10]
     heads = [rows[0]["unit"], *[name.replace("_", " ") for name in statistics], *shown]
     body = [
         [
@@ -219,61 +234,6 @@ def _settings(model: TableModel) -> str:
     rows += [[name, f"<code>{escape(value)}</code>"] for name, value in code.items()]
     rows += [[escape(name), escape(str(value))] for name, value in model.about_.items()]
     return _section("Settings and versions", pages.table("Settings", ["", ""], rows))
-
-
-# ---- figures ---------------------------------------------------------------------------------------------------------
-
-
-def _figure(draw: Any, description: str, *arguments: Any, size: tuple[float, float] = (6.4, 4.2)) -> str:
-    """What a function draws on axes, as a PNG image in the page, without pyplot, which keeps figures open."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    # Dollar signs in names of columns and labels are not formulas.
-    with rc_context({"text.parse_math": False}):
-        figure = Figure(figsize=size, layout="constrained", dpi=130)
-        FigureCanvasAgg(figure)
-        draw(figure.subplots(), *arguments)
-        png = BytesIO()
-        figure.savefig(png, format="png")
-    return pages.picture(png.getvalue(), description)
-
-
-def _draw_regression(ax: Any, model: TableModel) -> None:
-    shown = evenly_spaced(len(model.scored_["y"]), 1000)
-    y, mean, sd = (model.scored_[name][shown] for name in ("y", "mean", "sd"))
-    ax.errorbar(mean, y, xerr=sd, fmt=".", alpha=0.5, elinewidth=0.5, color=INK)
-    ends = [model.scored_["y"].min(), model.scored_["y"].max()]
-    ax.plot(ends, ends, color=INK, linewidth=0.8, linestyle=":")
-    ax.set(xlabel=f"predicted ± 1 sd, {model.how_}", ylabel=model.target)
-
-
-def _draw_influence(ax: Any, top: Sequence[dict[str, Any]], unit: str) -> None:
-    influence, error = [row["influence"] for row in top], [row["influence_se"] for row in top]
-    ax.barh(np.arange(len(top)), influence, xerr=error, color=COLOURS[0], ecolor=INK)
-    ax.set_yticks(np.arange(len(top)), [shortened(row["column"]) for row in top])
-    ax.set(xlabel=f"influence, {unit}", xlim=(0.0, None))
-    ax.grid(axis="x", alpha=0.25)
-
-
-def _draw_map(ax: Any, model: TableModel, columns: tuple[str, str], with_rows: bool) -> None:
-    frame, labels = _training_rows(model, with_rows)
-    with unknown_categories_ignored():
-        display = plotting.ProbabilityMapDisplay
-        display.from_estimator(model.estimator_, frame, labels, features=columns, resolution=80, ax=ax)
-    if not with_rows:  # their legend names the colours
-        for colour, label in zip(class_colours(len(model.labels)), model.labels, strict=True):
-            ax.scatter([], [], color=[colour], label=shortened(label))
-        legend(ax)
-    ax.set(xlabel=columns[0], ylabel=columns[1])
-
-
-def _draw_along(ax: Any, model: TableModel, column: str, with_rows: bool) -> None:
-    frame, labels = _training_rows(model, with_rows)
-    display = plotting.LatentDisplay.from_estimator(model.estimator_, frame, labels, feature=column, ax=ax)
-    if model.task_ == "regression":
-        display.ax_.set_ylabel(model.target)
 
 
 def _training_rows(model: TableModel, with_targets: bool = True) -> tuple[Any, Any]:

@@ -53,7 +53,7 @@ def _influences(model: TableModel, random_state: int) -> tuple[np.ndarray, np.nd
     raw = raw.iloc[evenly_spaced(len(raw), _ROWS if n_columns <= _MANY_COLUMNS else _ROWS // 2)].reset_index(drop=True)
     rng = np.random.default_rng(random_state)
     n, repeats = len(raw), int(np.clip(_BUDGET // (len(raw) * n_columns), 2, 10))
-    before = _predictions(model, raw)
+    before = predictions(model, raw)
     change = np.empty((repeats, n_columns))
     jobs = list(product(range(repeats), range(n_columns)))
     batch_size = max(1, _BUDGET // n)
@@ -61,13 +61,14 @@ def _influences(model: TableModel, random_state: int) -> tuple[np.ndarray, np.nd
         batch = jobs[start : start + batch_size]
         permuted = [raw.assign(**{raw.columns[j]: raw.iloc[rng.permutation(n), j].to_numpy()}) for _, j in batch]
         # One frame for all: separate predictions would spend their time on frames.
-        after = _predictions(model, pd.concat(permuted, ignore_index=True))
+        after = predictions(model, pd.concat(permuted, ignore_index=True))
         for (r, j), changed in zip(batch, np.split(after, len(batch)), strict=True):
             change[r, j] = _distance(model, before, changed)
     return change.mean(axis=0), change.std(axis=0, ddof=1) / np.sqrt(repeats)
 
 
-def _predictions(model: TableModel, raw: Any) -> np.ndarray:
+def predictions(model: TableModel, raw: Any) -> np.ndarray:
+    """Probabilities (m, K), or expected values (m,), of rows with missing values."""
     frame = model.imputer_.transform(raw)
     with unknown_categories_ignored():
         return model.estimator_.predict(frame) if model.task_ == "regression" else model.estimator_.predict_proba(frame)

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..evaluation.metrics import label_positions
 from ..evaluation.uncertainty import entropy_split, similarity, similarity_within
 from ..training.monitor import duration
 from ..training.time_limit import TimeLimit
@@ -69,6 +70,8 @@ class TableModel(BaseEstimator):
     how_ : how these predictions were made: "leave-one-out", "held-out" or "labels hidden"
     scored_ : these predictions, of at most 5000 rows
     informative_, surprising_ : rows that influence the model most, and rows that it predicted worst
+    sample_ : at most 500 of the training rows, which explanations and ``gpclass.tabular.check_drift`` start from
+    training_ : positions in the table and targets of the rows that the posterior has
     notes_ : messages about the table
     about_ : rows, time and versions of the fit
 
@@ -163,6 +166,7 @@ class TableModel(BaseEstimator):
         self.notes_ += self._left_out_note()
         self._keep_scores(predictions, weights)
         self._keep_rows(table, raw, predictions)
+        self._keep_training(table, target, weights)
         quantile = np.quantile(similarity_within(self.estimator_), FAR_QUANTILE)
         self.far_below_ = float(np.clip(quantile, *FAR_RANGE))
         n_known = sum(self._counts.values())
@@ -325,6 +329,21 @@ class TableModel(BaseEstimator):
         labelled = predictions.rows[evenly_spaced(len(predictions.rows), KEPT_ROWS)]
         others = np.setdiff1d(evenly_spaced(len(table), KEPT_ROWS), predictions.rows)
         self.sample_ = table.subset(np.sort(np.concatenate([labelled, others])[:KEPT_ROWS]).tolist())
+
+    def _keep_training(self, table: Table, y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Positions in the table of the rows that the posterior has, in its numbering, and their targets: indices of
+        the classes (-1 for unlabelled rows), or numbers."""
+        rows = np.arange(len(table)) if weights is None else np.flatnonzero(weights > 0)
+        labelled = np.array([label is not None for label in y.tolist()])
+        if not hasattr(self.estimator_, "transduction_"):  # it has no unlabelled rows
+            rows = rows[labelled[rows]]
+        known = y
+        if self.task_ != "regression":
+            known = np.full(len(y), -1)
+            known[labelled] = label_positions(np.array(y[labelled].tolist()), self.classes_)
+        active = getattr(self.estimator_, "active_", None)
+        rows = rows[active] if isinstance(active, np.ndarray) else rows
+        self.training_ = {"positions": np.array(table.positions)[rows], "targets": known[rows]}
 
     def _left_out_note(self) -> list[str]:
         """Which columns a default kernel has chosen."""

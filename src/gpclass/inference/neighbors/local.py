@@ -167,6 +167,11 @@ class LocalRegression:
 
         return LocalMoments(mean, np.maximum(variance, 1e-12)), pullback
 
+    def mean_weights(self, X: np.ndarray, row: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """w = (K + D)^-1 k (m,) of a row (d,) and its neighbours, for any kernel: its mean is w' T."""
+        K = self.kernel(X[own]) + np.diag(self._noise(len(X))[own])
+        return linalg.solve(linalg.cholesky(K), self.kernel(row[None], X[own])[0])
+
     def _one(self, X: np.ndarray, targets: np.ndarray, row: np.ndarray, own: np.ndarray, slopes: bool) -> Any:
         """Mean (C,) and variance of one row, for any kernel, and its pullback: the plain version of the loops."""
         rows, T, D = X[own], targets[own], self._noise(len(X))[own]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...kernels import Kernel
 from ...numerics.devices import HOST, Place
-from ..base import Latent
+from ..base import Latent, LatentTerms
 from ..calibration import Calibration
 from ..inducing.softmax_map import SoftmaxMode
 from .embedding import Embedding
@@ -89,6 +89,13 @@ class NeighborPosterior:
         mean, variance = self.moments(X)
         return Latent(mean, np.repeat(variance[:, None], self.n_latent, axis=1))
 
+    def latent_terms(self, x: np.ndarray) -> LatentTerms:
+        """w_i t_i of every neighbour with its targets t_i, for one row x (1, d)."""
+        m = min(self.n_neighbors, len(self.X))
+        neighbors = self.neighbor_index.search(self.regression.points(x), m)[0]
+        w = self.regression.mean_weights(self.X, x[0], neighbors)
+        return LatentTerms(neighbors, w[:, None] * self.targets[neighbors])
+
     def leave_one_out(self, rows: np.ndarray) -> Latent:
         """The same of training rows, each without its own target."""
         mean, variance = self.moments(self.X[rows], rows)
@@ -143,6 +150,9 @@ class StackedPosterior:
 
     def latent(self, X: np.ndarray) -> Latent:
         return self.local.latent(X)
+
+    def latent_terms(self, x: np.ndarray) -> LatentTerms:
+        return self.local.latent_terms(x)
 
     def joint(self, X: np.ndarray) -> Latent:
         return self.local.joint(X)
