@@ -171,7 +171,7 @@ def test_other_tasks_from_the_command_line(table_file, tmp_path, fixed_parameter
         (["explain", "{model}", "--row", "61"], "expected a row among the 60 that the model keeps", 1),
         (["explain", "{model}", "--row", "99", "--data", "{table}"], "from 2 to 61, got 99", 1),
         (["explain", "{model}", "--data", "{table}"], "expected --row beside --data", 2),
-        (["check", "{model}", "{folder}/nothing.csv"], "is not there", 1),
+        (["check", "{model}", "{folder}/nothing.csv"], "File not found: .*nothing.csv", 1),
         (["check", "{plain}", "{table}"], "saved by 'gpclass fit' .* got a GPClassifier", 1),
         (["evaluate", "{plain}", "{table}"], "saved by 'gpclass fit' .* got a GPClassifier", 1),
         (["card", "{table}"], "no model that gpclass saved", 1),
