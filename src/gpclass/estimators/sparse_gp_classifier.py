@@ -183,7 +183,7 @@ n_iter_, n_features_in_
                 )
             trained = rows.renumbered(trained)
         attributes = self._class_attributes(labels.classes, trained, rows.loo_codes)
-        self._store(replace(inputs, place=place), trained, **attributes, **rows.attributes)
+        self._store(replace(inputs, place=place), trained, **attributes | rows.attributes)
         if checkpoint is not None:
             checkpoint.remove()
         return self
