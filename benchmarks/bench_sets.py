@@ -1,8 +1,9 @@
 """Coverage and size of prediction sets on five tables whose labels are hard to predict, beside MAPIE's.
 
-python benchmarks/bench_sets.py [SET ...] [--splits 40] [--cross 5] [--rows 200] [--coverage 0.9] [--first-seed 0]
+python benchmarks/bench_sets.py [SET ...] [--splits 40] [--cross 5] [--rows 200] [--coverage 0.9] [--kernel matern]
+                               [--first-seed 0]
 
-Each split draws training rows, stratified, and at most 1000 others to test on. The model is GPClassifier("matern").
+Each split draws training rows, stratified, and at most 1000 others to test on. The model is GPClassifier(kernel).
 Text columns are indicators. "leave-one-out" is ``predict_set``: all training rows are fitted, and calibrate too. "rows
 aside" fits two thirds and calibrates on the others, by ``PredictionSets`` and by MAPIE's split conformal classifier
 around the same model. "CV+" is MAPIE's cross conformal classifier around five models, on the first ``--cross`` splits.
@@ -83,10 +84,11 @@ def mapie_split(model: Any, X: Any, y: np.ndarray, X_test: Any, coverage: float,
     return peer.conformalize(X, y).predict_set(X_test)[1][:, :, 0]
 
 
-def mapie_cross(X: Any, y: np.ndarray, X_test: Any, coverage: float, seed: int) -> np.ndarray:
+def mapie_cross(X: Any, y: np.ndarray, X_test: Any, asked: Any, seed: int) -> np.ndarray:
     from mapie.classification import CrossConformalClassifier
 
-    peer = CrossConformalClassifier(GPClassifier("matern"), confidence_level=coverage, cv=5, random_state=seed)
+    model = GPClassifier(asked.kernel)
+    peer = CrossConformalClassifier(model, confidence_level=asked.coverage, cv=5, random_state=seed)
     return peer.fit_conformalize(X, y).predict_set(X_test, agg_scores="crossval")[1][:, :, 0]
 
 
@@ -107,12 +109,12 @@ def one_split(X: Any, y: np.ndarray, seed: int, asked: Any) -> dict[str, dict[st
     train, test = train_test_split(np.arange(len(y)), train_size=asked.rows, stratify=y, random_state=seed)
     test, coverage = test[:MOST_TEST_ROWS], asked.coverage
     X_train, X_test, y_train = X[train], X[test], y[train]
-    model = GPClassifier("matern").fit(X_train, y_train)
+    model = GPClassifier(asked.kernel).fit(X_train, y_train)
     proba = model.predict_proba(X_test)
     found = ours(model, model.loo_proba_, y_train, proba, coverage, seed)
     np.testing.assert_array_equal(found["leave-one-out"], model.predict_set(X_test, coverage))
     fitted, aside = train_test_split(np.arange(len(train)), train_size=2 / 3, stratify=y_train, random_state=seed)
-    part = GPClassifier("matern").fit(X_train[fitted], y_train[fitted])
+    part = GPClassifier(asked.kernel).fit(X_train[fitted], y_train[fitted])
     X_aside, y_aside = X_train[aside], y_train[aside]
     sets = PredictionSets.calibrate(y_aside, part.predict_proba(X_aside), part.classes_, coverage)
     found["rows aside"] = sets.of(part.predict_proba(X_test))
@@ -120,7 +122,7 @@ def one_split(X: Any, y: np.ndarray, seed: int, asked: Any) -> dict[str, dict[st
         for score in ("lac", "aps") if len(model.classes_) > 2 else ("lac",):  # it has no other for two
             found[f"MAPIE, rows aside, {score}"] = mapie_split(part, X_aside, y_aside, X_test, coverage, score)
         if seed - asked.first_seed < asked.cross:
-            found["MAPIE, CV+"] = mapie_cross(X_train, y_train, X_test, coverage, seed)
+            found["MAPIE, CV+"] = mapie_cross(X_train, y_train, X_test, asked, seed)
             found["leave-one-out, splits of CV+"] = found["leave-one-out"]
     figures = {name: measured(np.asarray(sets, bool), y[test], proba) for name, sets in found.items()}
     loo_threshold = PredictionSets.calibrate(y_train, model.loo_proba_, model.classes_, coverage).thresholds
@@ -136,6 +138,7 @@ def main() -> None:
     parser.add_argument("--cross", type=int, default=5)
     parser.add_argument("--rows", type=int, default=200)
     parser.add_argument("--coverage", type=float, default=0.9)
+    parser.add_argument("--kernel", default="matern")
     parser.add_argument("--first-seed", type=int, default=0)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")

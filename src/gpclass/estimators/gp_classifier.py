@@ -217,7 +217,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
                     trained = train(self._problem(*given, shape), settings, rng, monitor, weighted)
             except EmptyRowError as error:
                 raise EmptyRowError(int(np.flatnonzero(kept)[error.row])) from None
-        by_row = None if sample_weight is None else np.full(len(codes), sample_weight, dtype=float)
+        by_row = None if sample_weight is None else np.full(len(codes), np.asarray(sample_weight, dtype=float))
         attributes = self._class_attributes(labels.classes, trained, None if soft else codes, kept, by_row)
         self._store(inputs, trained, **attributes)
         return self
