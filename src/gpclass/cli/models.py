@@ -133,7 +133,7 @@ def predict(
     save: Annotated[Path | None, _option("A CSV file; otherwise standard output.", "--out", "-o")] = None,
     sets: Annotated[
         float | None,
-        _option("Add a column 'set' of labels, a|b, that holds the true one in this share of rows: 0.9.", "--sets"),
+        _option("Add a column 'set': labels, such as a|b, with the true one in this share of rows (0.9).", "--sets"),
     ] = None,
     encoding: Encoding = None,
     dask: Dask = None,
