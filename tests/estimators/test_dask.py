@@ -16,6 +16,7 @@ from sklearn.model_selection import cross_val_score
 from gpclass import GPClassifier, NearestNeighborGPClassifier, SparseGPClassifier, papers
 from gpclass.estimators import sparse_gp_classifier
 from gpclass.estimators.distributed import collections, neighbors, sums
+from gpclass.evaluation.prediction_sets import PredictionSets
 from gpclass.hyper import HMC
 from gpclass.inference import ParallelEP, SparseEP, SparseVB
 from gpclass.inference.inducing import parallel_ep
@@ -152,6 +153,11 @@ def test_rare_classes_are_predicted_as_often_as_they_are():
     model = sparse().fit(da.from_array(X, (1000, 2)), y)
     assert np.mean(model.loo_labels_) > 2.0 * y.mean()  # the sample has more of them
     assert 0.5 < model.predict_proba(X)[:, 1].mean() / y.mean() < 2.0
+    by_weights = (model.loo_labels_, model.loo_proba_, model.classes_, 0.9, False, model.loo_weights_)
+    expected = PredictionSets.calibrate(*by_weights).of(model.predict_proba(X))
+    np.testing.assert_array_equal(model.predict_set(X), expected)
+    with pytest.raises(TypeError, match="expected rows in memory, got a Dask collection"):
+        model.predict_set(da.from_array(X, (1000, 2)))
     near = NearestNeighborGPClassifier(hyper="fixed", random_state=0).fit(da.from_array(X, (1000, 2)), y)
     assert near._shares[1] == pytest.approx(y.mean(), rel=0.2)
 

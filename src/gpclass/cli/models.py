@@ -165,6 +165,14 @@ def predict(
     save: Annotated[
         Path | None, _option("CSV or Parquet file; default: standard output.", "--out", "-o", metavar="FILE")
     ] = None,
+    sets: Annotated[
+        float | None,
+        _option(
+            "Add a column 'set': labels, such as a|b, with the true one in this share of rows (0.9).",
+            "--sets",
+            metavar="SHARE",
+        ),
+    ] = None,
     encoding: Encoding = None,
     dask: Dask = None,
     json: AsJson = False,
@@ -179,7 +187,7 @@ def predict(
     With --dask, for a model that was fitted with it: labels and probabilities, in a folder of Parquet files.
     """
     if dask is not None:
-        _refuse_beside_dask({"--encoding": encoding})
+        _refuse_beside_dask({"--encoding": encoding, "--sets": sets is not None})
         from . import _dask
 
         _dask.predict(model, data, save, dask, json)
@@ -190,7 +198,7 @@ def predict(
     table = read_table(Path(data), encoding)
     loaded = _load(model)
     frame, notes = loaded.frame(table)
-    predictions = loaded.predictions_of_frame(frame)
+    predictions = loaded.predictions_of_frame(frame, sets)
     columns: dict[str, Any] = {table.unit: table.positions}
     for column in loaded.schema_.columns:
         if column.kind == "id" and column.name in table.columns:

@@ -24,6 +24,8 @@ from ..training.trained import Trained
 from ._base import MANY_ROWS, NEIGHBOR_ROWS, Base, choose_search, generator
 from ._inputs import Inputs
 
+#: Why leave-one-out predictions of active rows flatter the model.
+ACTIVE_FLAW = "rows that were not kept are the easier ones"
 #: Searches that give one set of kernel parameters.
 ONE_THETA = ("auto", "evidence", "held_out", "alternating", "loo", "neighbors", "fixed")
 
@@ -79,6 +81,7 @@ class ActiveSetMixin(Base):
     n_exchanges: int = 0
     refine: bool = False
     _saves_rows = False
+    _loo_flaw: str | None = ACTIVE_FLAW
 
     @property
     def active_(self) -> np.ndarray:

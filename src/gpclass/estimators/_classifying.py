@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
 
+from ..evaluation.prediction_sets import PredictionSets
 from ..inference import EP, VB, Laplace
 from ..inference.base import Engine
 from ..inference.calibration import Calibration
@@ -41,6 +43,11 @@ class GPClassifierMixin(ClassifierMixin, Base):
     calibration: str | None
     classes_: np.ndarray
     calibration_: Calibration
+    loo_weights_: np.ndarray | None
+    #: the column of ``loo_proba_`` that each row's label has; None where labels are not certain
+    _loo_codes: np.ndarray | None = None
+    #: why leave-one-out predictions are better than those of new rows; None where they are not
+    _loo_flaw: str | None = None
 
     # Latent values of well-separated classes are far apart in units of the probit noise: on the data sets of GR06's
     # table 1 the evidence is largest at amplitudes between ten and a few thousand.
@@ -79,14 +86,28 @@ class GPClassifierMixin(ClassifierMixin, Base):
         return likelihood
 
     def _class_attributes(
-        self, classes: np.ndarray, trained: Trained, kept: np.ndarray | None = None
+        self,
+        classes: np.ndarray,
+        trained: Trained,
+        codes: np.ndarray | None = None,
+        kept: np.ndarray | None = None,
+        loo_weights: np.ndarray | None = None,
     ) -> dict[str, Any]:
-        """Fitted attributes that classifiers have; ``kept`` are the training rows of positive weight."""
+        """Fitted attributes that classifiers have; ``codes`` (n,) are the classes of the rows where these are certain,
+        ``kept`` the training rows of positive weight."""
         loo_proba = trained.loo_proba
         if loo_proba is not None and kept is not None:
             loo_proba = np.full((len(kept), len(classes)), np.nan)
             loo_proba[kept] = trained.loo_proba
-        return {"classes_": classes, "calibration_": trained.calibration, "loo_proba_": loo_proba}
+        if codes is not None:  # a saved file holds them
+            codes = None if loo_proba is None else codes.astype(np.min_scalar_type(len(classes)))
+        return {
+            "classes_": classes,
+            "calibration_": trained.calibration,
+            "loo_proba_": loo_proba,
+            "loo_weights_": loo_weights,
+            "_loo_codes": codes,
+        }
 
     @lazily
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -106,6 +127,53 @@ class GPClassifierMixin(ClassifierMixin, Base):
         """The most probable label of each row."""
         most_probable = self._proba(self._rows(X)).argmax(axis=1)
         return beside(self.classes_[most_probable], X)
+
+    def predict_set(self, X: Any, coverage: float = 0.9, by_class: bool = False) -> np.ndarray:
+        """Sets of labels that hold the true one with a chosen probability.
+
+        The labels of a set are those with a probability of at least a threshold, which ``loo_proba_`` gives: that share
+        of training rows would have had their label in the set, predicted without it ("jackknife"). For new rows like
+        these it holds as far as the model hardly changes with one row; for a guarantee without that condition calibrate
+        ``gpclass.decisions.PredictionSets`` on rows set aside.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (m, n_features)
+        coverage : the share of rows whose set is to hold their label, between 0 and 1
+        by_class : bool, default=False
+            Whether it shall be that share among the rows of every class.
+
+        Returns
+        -------
+        sets : bool (m, n_classes)
+            Which labels belong to the set of each row, the most probable one at least; columns as in ``classes_``.
+        """
+        sets = self._prediction_sets(coverage, by_class)
+        return beside(sets.of(self._proba(self._rows(X))), X)
+
+    @property
+    def loo_labels_(self) -> np.ndarray:
+        """The label of each row of ``loo_proba_``."""
+        check_is_fitted(self)
+        if self._loo_codes is None:
+            raise AttributeError("loo_labels_ needs leave-one-out predictions of rows with certain labels")
+        return self.classes_[self._loo_codes]
+
+    def _prediction_sets(self, coverage: float, by_class: bool) -> PredictionSets:
+        """Sets calibrated by the rows that have leave-one-out predictions."""
+        check_is_fitted(self)
+        # Nearest-neighbour models compute theirs when asked, and do not get here.
+        proba: np.ndarray | None = vars(self).get("loo_proba_")
+        if self._loo_flaw is not None or proba is None or self._loo_codes is None:
+            none = "there are none" if proba is None else "labels were soft"
+            raise ValueError(
+                f"expected unbiased leave-one-out predictions of rows with labels, got a {type(self).__name__}: "
+                f"{self._loo_flaw or none}. For sets keep labelled rows aside, and calibrate on them: "
+                "gpclass.decisions.PredictionSets.calibrate(y, model.predict_proba(X), model.classes_)"
+            )
+        rows = np.flatnonzero(~np.isnan(proba[:, 0]))
+        weights = None if self.loo_weights_ is None else self.loo_weights_[rows]
+        return PredictionSets.calibrate(self.loo_labels_[rows], proba[rows], self.classes_, coverage, by_class, weights)
 
     @lazily
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

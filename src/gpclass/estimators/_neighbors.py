@@ -30,6 +30,7 @@ class NeighborMixin(Base):
     _embedding: Embedding
     components_: np.ndarray | None
     _allows_missing = False
+    _loo_flaw: str | None = "its metric is learned by these very predictions"
 
     def _check_settings(self) -> NeighborSettings:
         check_counts(self, n_neighbors=1, max_iter=1)

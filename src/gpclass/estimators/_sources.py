@@ -195,6 +195,11 @@ class SourceRows:
     def label_weights(self) -> LabelWeights:
         return LabelWeights.of(self.codes, len(self.labels))
 
+    @property
+    def loo_codes(self) -> np.ndarray:
+        """Those of all rows, numbered as in the table."""
+        return self.codes[self.order.places]
+
     def sums(self, basis: InducingBasis, inputs: Inputs, sample: Problem) -> Features:
         """All rows through inducing points."""
         scaled = ScaledRows(self.source, inputs.scaled)

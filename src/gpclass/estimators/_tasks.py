@@ -18,7 +18,7 @@ from ..training.active import TrainedTasks, train_tasks
 from ..training.monitor import SILENT, Monitor
 from ..training.row_order import RowOrder
 from ..training.trained import LabelWeights
-from ._active import ivm_of
+from ._active import ACTIVE_FLAW, ivm_of
 from ._base import Base, choose_search, generator
 from ._inputs import Inputs
 from ._labels import is_missing
@@ -39,6 +39,7 @@ class MultiTaskMixin(Base):
     update: str = "adf"
     refine: bool = False
     _saves_rows = False
+    _loo_flaw: str | None = ACTIVE_FLAW
 
     def _train(
         self,

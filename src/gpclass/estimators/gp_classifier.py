@@ -103,6 +103,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         applied.
     loo_proba_ : (n, n_classes)
         Probabilities of each training row's labels without its own label; NaN for rows of weight 0.
+    loo_labels_, loo_weights_ : (n,) the labels of these rows, and their ``sample_weight`` (None without)
     relevance_ : (n_features,) inverse squared length-scales, 0 for inputs that are left out
     view_weights_ : shares of the views of a ``WeightedSum`` kernel: ``names``, ``mean`` and ``sd``
     categories_ : dictionary of the columns of a data frame that hold categories
@@ -216,7 +217,9 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
                     trained = train(self._problem(*given, shape), settings, rng, monitor, weighted)
             except EmptyRowError as error:
                 raise EmptyRowError(int(np.flatnonzero(kept)[error.row])) from None
-        self._store(inputs, trained, **self._class_attributes(labels.classes, trained, kept))
+        by_row = None if sample_weight is None else np.full(len(codes), np.asarray(sample_weight, dtype=float))
+        attributes = self._class_attributes(labels.classes, trained, None if soft else codes, kept, by_row)
+        self._store(inputs, trained, **attributes)
         return self
 
     _kernel_names = ("auto", *GPEstimator._kernel_names)
@@ -254,6 +257,14 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         """The most probable label of each row; ``grams`` and ``rows`` as for ``predict_log_proba``."""
         most_probable = self._proba(self._rows(X, grams, rows)).argmax(axis=1)
         return beside(self.classes_[most_probable], X)
+
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, by_class: bool = False, grams: Any = None, rows: Any = None
+    ) -> np.ndarray:
+        sets = self._prediction_sets(coverage, by_class)
+        return beside(sets.of(self._proba(self._rows(X, grams, rows))), X)
+
+    predict_set.__doc__ = GPClassifierMixin.predict_set.__doc__
 
     @lazily
     def score(self, X: Any, y: Any, sample_weight: Any = None, grams: Any = None, rows: Any = None) -> float:

@@ -19,7 +19,7 @@ from ..training.active import train_active
 from ..training.dense import train
 from ..training.row_order import RowOrder
 from ..training.trained import LabelWeights
-from ._active import search_for_many_rows
+from ._active import ACTIVE_FLAW, search_for_many_rows
 from ._base import GPEstimator, choose_engine, choose_search, generator
 from ._classifying import GPClassifierMixin
 from ._inputs import Inputs
@@ -122,8 +122,9 @@ class GPOrdinalClassifier(GPClassifierMixin, GPEstimator):
                 settings = self._settings(engine, choose_search(self.hyper), calibrates)
                 trained = train(problem, settings, rng, monitor, weights, starts)
             trained = trained.renumbered(order.rows)
-        attributes = self._class_attributes(labels.classes, trained)
-        self._store(inputs, trained, sites_=trained.sites, _saves_rows=trained.sites is None, **attributes)
+        attributes = self._class_attributes(labels.classes, trained, codes[order.places])
+        attributes |= {"_saves_rows": not active, "_loo_flaw": ACTIVE_FLAW if active else None}
+        self._store(inputs, trained, sites_=trained.sites, **attributes)
         return self
 
     def _engine(self) -> Engine:

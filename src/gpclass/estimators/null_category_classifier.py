@@ -17,7 +17,7 @@ from ..kernels import RBF, Constant, Kernel, White
 from ..likelihoods import Likelihood, MultinomialProbit, NullCategory, Probit, Softmax
 from ..training.active import train_parts
 from ..training.trained import LabelWeights
-from ._active import ivm_of
+from ._active import ACTIVE_FLAW, ivm_of
 from ._base import GPEstimator, generator
 from ._classifying import GPClassifierMixin
 from ._inputs import Inputs
@@ -88,6 +88,7 @@ class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
 
     _start_variance = 1.0
     _saves_rows = False
+    _loo_flaw = ACTIVE_FLAW
     active_: np.ndarray | tuple[np.ndarray, ...]
     null_category_: NullCategory | tuple[NullCategory, ...]
 

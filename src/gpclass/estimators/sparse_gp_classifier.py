@@ -81,11 +81,11 @@ class SparseGPClassifier(GPClassifierMixin, GPEstimator):
     Attributes
     ----------
     inducing_rows_ : (S, n_features), in the units of X
-    classes_, kernel_, likelihood_, log_evidence_, calibration_, loo_proba_, relevance_, hyper_, info_, n_iter_, \
-n_features_in_
+    classes_, kernel_, likelihood_, log_evidence_, calibration_, loo_proba_, loo_labels_, relevance_, hyper_, info_, \
+n_iter_, n_features_in_
         As for ``GPClassifier``.
-    loo_rows_, loo_labels_, loo_weights_ : arrays, after a fit to a Dask collection
-        The rows that ``loo_proba_`` is of, a sample, their labels, and how many rows each stands for, 1 on average.
+    loo_rows_, loo_weights_ : arrays, after a fit to a Dask collection
+        The rows that ``loo_proba_`` is of, a sample, and how many rows each stands for, 1 on average.
 
     Examples
     --------
@@ -182,8 +182,8 @@ n_features_in_
                     checkpoint,
                 )
             trained = rows.renumbered(trained)
-        attributes = self._class_attributes(labels.classes, trained)
-        self._store(replace(inputs, place=place), trained, **attributes, **rows.attributes)
+        attributes = self._class_attributes(labels.classes, trained, rows.loo_codes)
+        self._store(replace(inputs, place=place), trained, **attributes | rows.attributes)
         if checkpoint is not None:
             checkpoint.remove()
         return self

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .metrics import label_positions
+from .prediction_sets import PredictionSets
+
+__all__ = ["DecisionRule", "PredictionSets", "Threshold", "best_threshold"]
 
 
 @dataclass(frozen=True, eq=False)

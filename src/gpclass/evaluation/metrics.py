@@ -46,7 +46,7 @@ def reliability_curve(
     """
     if strategy not in ("uniform", "quantile"):
         raise ValueError(f"expected strategy 'uniform' or 'quantile', got {strategy!r}")
-    weight = None if sample_weight is None else _weights(sample_weight, len(proba))
+    weight = None if sample_weight is None else row_weights(sample_weight, len(proba))
     confidence = proba.max(axis=1)
     correct = proba.argmax(axis=1) == label_positions(y_true, classes)
     steps = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
@@ -60,7 +60,8 @@ def reliability_curve(
     return ReliabilityCurve(mean, accuracy, count[filled])
 
 
-def _weights(given: Any, n_rows: int) -> np.ndarray:
+def row_weights(given: Any, n_rows: int) -> np.ndarray:
+    """Weights (n_rows,) as numbers; refused where one is negative, or all are 0."""
     weight = np.asarray(given, dtype=float)
     if weight.shape != (n_rows,) or not np.all((weight >= 0) & np.isfinite(weight)) or not np.any(weight):
         shown = f"shape {weight.shape}" if weight.shape != (n_rows,) else f"{weight.min():g} to {weight.max():g}"

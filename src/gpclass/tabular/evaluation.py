@@ -64,8 +64,8 @@ def leave_one_out(model: Any, y: np.ndarray) -> Predictions | None:
         return None
     if getattr(model, "loo_mean_", None) is not None:
         return Predictions("leave-one-out", np.arange(len(y)), {"y": y, "mean": model.loo_mean_, "sd": model.loo_std_})
-    # The informative vector machine does not select easy rows, so its leave-one-out predictions are optimistic.
-    proba = None if getattr(model, "sites_", None) is not None else getattr(model, "loo_proba_", None)
+    # Of active rows they are better than predictions of new rows.
+    proba = None if getattr(model, "_loo_flaw", None) is not None else getattr(model, "loo_proba_", None)
     if proba is None:
         return None
     rows = np.flatnonzero(~np.isnan(proba[:, 0]))

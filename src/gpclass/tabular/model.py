@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..evaluation.metrics import label_positions
+from ..evaluation.prediction_sets import PredictionSets
 from ..evaluation.uncertainty import entropy_split, similarity, similarity_within
 from ..training.monitor import duration
 from ..training.time_limit import TimeLimit
@@ -68,7 +69,7 @@ class TableModel(BaseEstimator):
     task_ : one of "classification", "ordinal", "semi-supervised" and "regression"
     scores_ : error, log loss and calibration, or scores of regression, from predictions without the rows' own labels
     how_ : how these predictions were made: "leave-one-out", "held-out" or "labels hidden"
-    scored_ : these predictions, of at most 5000 rows
+    scored_, scored_weights_ : these predictions, of at most 5000 rows, and the sample weights of these rows, or None
     informative_, surprising_ : rows that influence the model most, and rows that it predicted worst
     sample_ : at most 500 of the training rows, which explanations and ``gpclass.tabular.check_drift`` start from
     training_ : positions in the table and targets of the rows that the posterior has
@@ -311,6 +312,7 @@ class TableModel(BaseEstimator):
         self.scores_ = self._scores_of(scored, None if weights is None else weights[rows])
         kept = evenly_spaced(len(rows), KEPT_SCORES)
         self.scored_ = {name: values[kept] for name, values in scored.items()}
+        self.scored_weights_ = None if weights is None else weights[rows[kept]]
 
     def _keep_rows(self, table: Table, raw: Any, predictions: Predictions) -> None:
         self.surprising_ = evaluation.surprising_rows(table, predictions, self.labels)
@@ -412,12 +414,31 @@ class TableModel(BaseEstimator):
             raise AttributeError("a regression has no class probabilities; see predictions(table)")
         return evaluation.predicted(self.estimator_, self._frame_with_warnings(table), self.classes_)["proba"]
 
-    def predictions(self, table: Any) -> dict[str, np.ndarray]:
-        """Predictions, their uncertainty and the similarity of each row, as ``gpclass predict`` writes them."""
-        return self.predictions_of_frame(self._frame_with_warnings(table))
+    def predict_set(self, table: Any, coverage: float = 0.9, by_class: bool = False) -> np.ndarray:
+        """Which labels (m, n_classes) belong to a set that holds the label of this share of rows, of every class with
+        ``by_class``; at least the most probable one. Columns as in ``classes_``.
 
-    def predictions_of_frame(self, frame: Any) -> dict[str, np.ndarray]:
+        The thresholds come from ``scored_``, predictions without the rows' own labels, and so does the coverage:
+        ``GPClassifier.predict_set`` says when it holds.
+        """
+        sets = self._prediction_sets(coverage, by_class)
+        return sets.of(self.predict_proba(table))
+
+    def _prediction_sets(self, coverage: float, by_class: bool = False) -> PredictionSets:
+        check_is_fitted(self, "estimator_")
+        if self.task_ == "regression":
+            raise TableError("expected a model of labels for sets of them, got a regression")
+        labels, proba = self.classes_[self.scored_["labels"]], self.scored_["proba"]
+        return PredictionSets.calibrate(labels, proba, self.classes_, coverage, by_class, self.scored_weights_)
+
+    def predictions(self, table: Any, coverage: float | None = None) -> dict[str, np.ndarray]:
+        """Predictions, their uncertainty and the similarity of each row, as ``gpclass predict`` writes them;
+        ``coverage`` adds sets of labels (``predict_set``) as text, joined by bars."""
+        return self.predictions_of_frame(self._frame_with_warnings(table), coverage)
+
+    def predictions_of_frame(self, frame: Any, coverage: float | None = None) -> dict[str, np.ndarray]:
         """``predictions`` for a result of ``frame``."""
+        sets = None if coverage is None else self._prediction_sets(coverage)
         found = evaluation.predicted(self.estimator_, frame, self._classes())
         with unknown_categories_ignored():
             closest = similarity(self.estimator_, frame)
@@ -431,6 +452,7 @@ class TableModel(BaseEstimator):
             split = entropy_split(self.estimator_, frame, proba=proba)
         return {
             "prediction": self.classes_[proba.argmax(axis=1)],
+            **({} if sets is None else {"set": _joined(sets.of(proba), self.labels)}),
             **{f"p_{label}": proba[:, k] for k, label in enumerate(self.labels)},
             "entropy": split.total,
             "entropy_epistemic": split.epistemic,
@@ -490,6 +512,16 @@ def _as_list(given: Any) -> Any:
     if isinstance(given, str):
         return [given]
     return given.tolist() if hasattr(given, "tolist") else list(given)
+
+
+def _joined(sets: np.ndarray, labels: list[str]) -> np.ndarray:
+    """The labels of each set as text."""
+    if any("|" in label for label in labels):
+        raise TableError(
+            f"expected labels without '|', which stands between the labels of a set, got {listed(labels)}; "
+            "predict_set in Python gives sets as columns"
+        )
+    return np.array(["|".join(np.array(labels, dtype=object)[row]) for row in sets], dtype=object)
 
 
 def _as_table(given: Any) -> Table:

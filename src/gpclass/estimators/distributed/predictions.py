@@ -13,7 +13,7 @@ from .collections import Chunks, is_frame, row_chunks
 from .neighbors import is_chunked, prediction_tasks
 
 #: Attributes of a fit that predictions do without.
-_NOT_NEEDED = ("_objective", "hyper_", "loo_proba_", "_trained", "info_")
+_NOT_NEEDED = ("_objective", "hyper_", "loo_proba_", "_loo_codes", "_trained", "info_")
 
 
 def lazy(model: Any, method: str, X: Any) -> Any:

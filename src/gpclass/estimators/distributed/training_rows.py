@@ -82,6 +82,11 @@ class ChunkRows:
         """A checksum of all rows and labels."""
         return crc32(np.array(self.survey.checksums, np.int64).tobytes())
 
+    @property
+    def loo_codes(self) -> np.ndarray:
+        """The classes of the rows that have leave-one-out predictions."""
+        return self.sample_codes
+
     def sums(self, basis: InducingBasis, inputs: Inputs, sample: Problem) -> ChunkSums:
         """All rows through inducing points."""
         reader = Reader(inputs, self.labels, self.estimator, self.survey.checksums, self.estimator.device)
@@ -94,6 +99,5 @@ class ChunkRows:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Which rows ``loo_proba_`` is of, and their labels."""
-        labels = self.labels.classes[self.sample_codes]
-        return {"loo_rows_": self.few, "loo_labels_": labels, "loo_weights_": self.weights}
+        """Which rows ``loo_proba_`` is of, and how many each stands for."""
+        return {"loo_rows_": self.few, "loo_weights_": self.weights}
