@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .estimators.view_voting_classifier import ViewVotingClassifier
     from .estimators.virtual_vector_classifier import VirtualVectorClassifier
     from .evaluation.comparison import compare
+    from .io.onnx.export import export_onnx
     from .io.persistence import load, save
 
 __version__ = "0.1.0"
@@ -39,6 +40,7 @@ _HOMES = {
     "ViewVotingClassifier": "estimators.view_voting_classifier",
     "VirtualVectorClassifier": "estimators.virtual_vector_classifier",
     "compare": "evaluation.comparison",
+    "export_onnx": "io.onnx.export",
     "load": "io.persistence",
     "save": "io.persistence",
 }
@@ -62,6 +64,7 @@ __all__ = [
     "VirtualVectorClassifier",
     "__version__",
     "compare",
+    "export_onnx",
     "load",
     "save",
 ]

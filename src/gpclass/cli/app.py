@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from . import models, papers
+from . import export, models, papers
 from ._console import one_line_errors, replace_unencodable
 from ._dask import DaskCommand
 
@@ -34,6 +34,7 @@ def _commands(
 
 for _panel, _functions in (
     ("Your tables", (models.fit, models.predict, models.evaluate, models.explain, models.card, models.compare)),
+    ("Your models elsewhere", (export.export,)),
     ("The papers", (papers.reproduce, papers.report)),
 ):
     for _command in _functions:
