@@ -326,6 +326,38 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(max(sizes) for sizes in reversed(aligned))
 
 
+def _product_with_number(x: RecordedArray, factor: float) -> RecordedArray:
+    """x times a number, which is written as a vector along the first axis of known length, or a matrix of one.
+
+    ONNX Runtime would merge a product of matrices with a number before or after it, and round that to single precision.
+    """
+    axis = next((a for a, size in enumerate(x.shape) if 1 < size < ROWS), None)
+    if axis is None and x.shape[-1] == 1:
+        return x @ np.full((1, 1), factor)
+    return x * np.full([size if a == axis else 1 for a, size in enumerate(x.shape)], factor)
+
+
+def _number(x: Any) -> float | None:
+    """The value of a number, also of one that is a constant of a graph."""
+    value = x.value if isinstance(x, RecordedArray) else x
+    return None if value is None or np.shape(value) else float(value)
+
+
+def _multiply(x: Any, y: Any) -> RecordedArray:
+    for one, other in ((x, y), (y, x)):
+        factor = _number(other)
+        if factor is not None and isinstance(one, RecordedArray) and one.value is None and one.ndim > 1:
+            return _product_with_number(one, factor)
+    return _times(x, y)
+
+
+def _divide(x: Any, y: Any) -> RecordedArray:
+    divisor = _number(y)
+    if divisor is not None and divisor != 0.0 and isinstance(x, RecordedArray) and x.value is None and x.ndim > 1:
+        return _product_with_number(x, 1.0 / divisor)
+    return _ratio(x, y)
+
+
 def elementwise(op: str, function: Callable[..., Any], dtype: Any = None) -> Callable[..., RecordedArray]:
     """A function of arrays and numbers that meet by broadcasting."""
 
@@ -342,8 +374,8 @@ def elementwise(op: str, function: Callable[..., Any], dtype: Any = None) -> Cal
 _power = elementwise("Pow", np.power)
 _add = elementwise("Add", np.add)
 _subtract = elementwise("Sub", np.subtract)
-_multiply = elementwise("Mul", np.multiply)
-_divide = elementwise("Div", np.divide)
+_times = elementwise("Mul", np.multiply)
+_ratio = elementwise("Div", np.divide)
 _negative = elementwise("Neg", np.negative)
 _less = elementwise("Less", np.less, bool)
 _less_equal = elementwise("LessOrEqual", np.less_equal, bool)
