@@ -80,9 +80,7 @@ def has_missing(X: Any) -> bool:
     arrays = [features(X)]
     if isinstance(X, Rows):
         arrays += [gram.variance for gram in X.grams.values()]
-    return any(
-        not has_values(array) or bool(namespace(array).any(namespace(array).isnan(array))) for array in arrays
-    )
+    return any(not has_values(array) or bool(namespace(array).any(namespace(array).isnan(array))) for array in arrays)
 
 
 def filled(X: Any) -> Any:

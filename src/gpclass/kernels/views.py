@@ -256,7 +256,7 @@ class WeightedSum(Kernel):
         xp = namespace(one)
         has = xp.stack([xp.where(kernel.observed_rows(X), one, 0.0 * one) for kernel in self.views.values()], axis=1)
         variance = has @ like(self.weights, has)
-        empty = np.flatnonzero(to_host(variance) == 0.0) if has_values(variance) else ()
+        empty = np.flatnonzero(to_host(variance) == 0.0) if has_values(variance) else np.zeros(0, int)
         if len(empty):
             raise EmptyRowError(int(empty[0]))
         return _Presence(has, xp.sqrt(float(np.sum(self.weights)) / variance))

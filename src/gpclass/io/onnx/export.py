@@ -89,7 +89,7 @@ def _estimator_and_rows(model: Any, graph: Graph, dtype: Any) -> tuple[Any, Reco
     table = hasattr(model, "imputer_")
     estimator = model.estimator_ if table else model
     _refuse_estimator(estimator)
-    known = getattr(estimator, "_inputs", None)
+    known: Any = getattr(estimator, "_inputs", None)
     if table:
         columns = inputs.table_columns(graph, model.schema_, model.imputer_, dtype)
     elif known is not None and known.encoders:

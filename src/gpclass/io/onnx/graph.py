@@ -141,7 +141,7 @@ class Graph:
         self.nodes, self._known = outer, known
         local = {name for node in body for name in node.outputs} | {*names, counter, going}
         outside = tuple({name for node in body for name in (*node.inputs, *node.implicit) if name not in local})
-        arguments = [(counter, np.dtype(np.int64), ()), (going, np.dtype(bool), ())]
+        arguments: list[tuple[str, Any, tuple[int, ...]]] = [(counter, np.int64, ()), (going, bool, ())]
         arguments += [(name, part.dtype, part.shape) for name, part in zip(names, state, strict=True)]
         results = [(name, part.dtype, part.shape) for name, part in zip(outputs, ends, strict=True)]
         made = tuple(self.new_name() for _ in state)

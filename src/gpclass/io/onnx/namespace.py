@@ -113,13 +113,6 @@ def stack(arrays: Sequence[RecordedArray], axis: int = 0) -> RecordedArray:
     return concat([array[place] for array in arrays], axis)
 
 
-def split_axis(x: RecordedArray, axis: int, sizes: tuple[int, int]) -> RecordedArray:
-    """The axis, which is not that of the rows, as two of these sizes; rows come first."""
-    shape = (*x.shape[:axis], *sizes, *x.shape[axis + 1 :])
-    wanted = np.array([0 if size == ROWS else size for size in shape])
-    return x.graph.apply("Reshape", lambda value: value.reshape(shape), [x], shape, x.dtype, wanted)
-
-
 def take(x: RecordedArray, indices: RecordedArray, axis: int = 0) -> RecordedArray:
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
 

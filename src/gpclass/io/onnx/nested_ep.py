@@ -10,6 +10,7 @@ Shapes: n rows, K labels and k = K - 1 factors of each; arrays are (n, K, k) and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -32,18 +33,24 @@ class _Sites(NamedTuple):
 
 def correlated_probit(mean: RecordedArray, covariance: RecordedArray) -> RecordedArray:
     """Probabilities (n, K) for latent means (n, K) and covariances (n, K, K)."""
-    graph, K = mean.graph, mean.shape[1]
-    # f_i - f_j for every label i and the others j
-    contrasts = np.stack([np.delete(np.eye(K)[i] - np.eye(K), i, axis=0) for i in range(K)])
-    D = graph.constant(contrasts)
-    gaps = xp.split_axis(mean @ contrasts.reshape(K * (K - 1), K).T, 1, (K, K - 1))
-    prior = D @ (covariance[:, None, :, :] @ xp.matrix_transpose(D)) + 1.0
+    gaps, prior = (xp.stack(part, axis=1) for part in zip(*_gaps(mean, covariance), strict=True))
     nothing = 0.0 * gaps
     start = _Sites(gaps, prior, nothing, nothing, nothing[:, :, 0])
-    sites = _Sites(*graph.loop(_sweep, start, SWEEPS))
+    sites = _Sites(*mean.graph.loop(_sweep, start, SWEEPS))
     log_z = _log_z(gaps, sites)
     raised = xp.exp(log_z - xp.max(log_z, axis=1, keepdims=True))
     return raised / xp.sum(raised, axis=1, keepdims=True)
+
+
+def _gaps(mean: RecordedArray, covariance: RecordedArray) -> Iterator[tuple[RecordedArray, RecordedArray]]:
+    """Means (n, k) and covariances (n, k, k) of the x of each label."""
+    K = mean.shape[1]
+    for i in range(K):
+        others = mean.graph.constant(np.delete(np.arange(K), i))
+        own, between = covariance[:, i, i], xp.take(covariance[:, i, :], others, axis=1)
+        among = xp.take(xp.take(covariance, others, axis=1), others, axis=2)
+        shared = own[:, None, None] - between[:, :, None] - between[:, None, :]
+        yield mean[:, i : i + 1] - xp.take(mean, others, axis=1), shared + among + 1.0
 
 
 def _sweep(*state: RecordedArray) -> tuple[RecordedArray, tuple[RecordedArray, ...]]:
