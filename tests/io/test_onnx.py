@@ -1,5 +1,7 @@
 """Models as ONNX files: equal to ours in ONNX Runtime, or refused by name."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -31,8 +33,9 @@ from gpclass.io.onnx.graph import ROWS, ExportError, Graph, RecordedArray, broad
 from gpclass.io.onnx.posteriors import moments, refuse_kernel
 from gpclass.io.onnx.probabilities import probabilities
 from gpclass.io.onnx.writing import model_bytes
-from gpclass.kernels import RBF, Linear, Matern, PerClass, Precomputed
+from gpclass.kernels import RBF, Kernel, Linear, Matern, PerClass, Precomputed
 from gpclass.likelihoods import Logit, MultinomialProbit, NullCategory, OrderedProbit, Probit
+from gpclass.numerics.arrays import full, namespace
 from gpclass.tabular import TableModel
 from tests.estimators.registry import ESTIMATORS, fitted, predictions
 from tests.kernels.test_contract import DATA, KERNELS
@@ -380,6 +383,36 @@ def test_draws_are_no_gaussian_posterior(iris):
     draws = DrawsPosterior(RBF(1.0), iris[0], Draws(np.zeros((1, 2, len(iris[0]), 3)), None, None, None))
     with pytest.raises(ExportError, match="expected a Gaussian posterior, got DrawsPosterior"):
         moments(draws, Graph().input("X", float, 4))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cosine(Kernel):
+    """A kernel of a user, over array namespaces or (``plain``) NumPy."""
+
+    plain: bool = False
+
+    def vjp(self, X, Z=None):
+        cosine = np.cos if self.plain else namespace(X).cos
+        return cosine(X[:, :1] - (X if Z is None else Z)[:, :1].T), lambda G: np.zeros(0)
+
+    def diag(self, X):
+        return full((X.shape[0],), 1.0, X)
+
+
+def test_kernels_of_users(iris, tmp_path):
+    X, y = iris
+    path = tmp_path / "model.onnx"
+    found = run(export_onnx(model := GPClassifier(Cosine(), hyper="fixed").fit(X, y), path), X=X)
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), atol=TOLERANCE)
+    with pytest.raises(ExportError, match=r"expected a kernel that computes with the array namespace .* got Cosine"):
+        export_onnx(GPClassifier(Cosine(plain=True), hyper="fixed").fit(X, y), path)
+
+
+def test_columns_with_the_names_of_outputs(table, tmp_path):
+    frame = table.drop(columns="passed").fillna({"size": 0.0})
+    model = GPClassifier(hyper="fixed", kernel="rbf").fit(frame.rename(columns={"size": "label"}), table["passed"])
+    with pytest.raises(ExportError, match=r"expected columns with other names than the outputs .* got 'label'"):
+        export_onnx(model, tmp_path / "model.onnx")
 
 
 # ---- recording ---------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class Graph:
 
     def new_name(self) -> str:
         self._count += 1
-        return f"v{self._count}"
+        return f"gpclass/v{self._count}"
 
     # ---- arrays --------------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ class Graph:
         text = value.dtype.kind in "OU"
         key = (value.dtype.kind, value.shape, repr(value.tolist()) if text else value.tobytes())
         if key not in self._names:
-            self._names[key] = f"c{len(self._names) + 1}"
+            self._names[key] = f"gpclass/c{len(self._names) + 1}"
             self.constants[self._names[key]] = value
         return self._names[key]
 
@@ -204,9 +204,6 @@ class RecordedArray:
         if self.value is None:
             raise ExportError("expected a computation that is the same for all rows, got one that depends on values")
         return bool(self.value)
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def transposed(self, axes: tuple[int, ...]) -> RecordedArray:
         shape = tuple(self.shape[axis] for axis in axes)

@@ -68,7 +68,13 @@ def moments(posterior: Any, rows: RecordedArray) -> tuple[RecordedArray, Recorde
             f"expected a Gaussian posterior, got {type(posterior).__name__}; "
             'models of inference="vb", "ep" and "laplace", sparse and informative-vector models have one'
         )
-    return _recorded(posterior, rows.graph).moments(rows)
+    try:
+        return _recorded(posterior, rows.graph).moments(rows)
+    except ExportError:
+        raise
+    except (AttributeError, NotImplementedError, TypeError) as error:
+        expected = "expected a kernel that computes with the array namespace of its argument"
+        raise ExportError(f"{expected}, got {posterior.kernel!r} ({error})") from error
 
 
 def _recorded(posterior: Any, graph: Graph) -> Any:

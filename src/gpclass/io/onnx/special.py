@@ -4,7 +4,7 @@ import numpy as np
 
 from ...numerics.compiled import INV_SQRT_2PI, mills_coefficients
 from . import namespace as xp
-from .graph import RecordedArray
+from .graph import RecordedArray, elementwise
 
 _MILLS = mills_coefficients()
 #: Beyond so many standard deviations phi and Phi are 0 in double precision; squares of larger numbers could overflow.
@@ -56,4 +56,4 @@ def arc_sine(x: RecordedArray) -> RecordedArray:
     return xp.where(x < 0.0, -angle, angle)
 
 
-_rough_arc_sine = xp.elementwise("Asin", np.arcsin)
+_rough_arc_sine = elementwise("Asin", np.arcsin)

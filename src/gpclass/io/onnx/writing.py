@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .graph import IR_VERSION, NODES, OPSET, ROWS, Graph, Node, RecordedArray, needed
+from .graph import IR_VERSION, NODES, OPSET, ROWS, ExportError, Graph, Node, RecordedArray, needed
 
 #: What one file can hold, as the format counts bytes in 32 bits.
 _LARGEST_BYTES = 2**31 - 2**20
@@ -26,6 +26,9 @@ def onnx_modules() -> tuple[Any, Any]:
 def model_bytes(graph: Graph, outputs: Mapping[str, RecordedArray], about: Mapping[str, str]) -> bytes:
     """The file, checked."""
     onnx, helper = onnx_modules()
+    taken = sorted(set(graph.inputs) & set(outputs))
+    if taken:
+        raise ExportError(f"expected columns with other names than the outputs {list(outputs)}, got {taken[0]!r}")
     nodes = [*graph.nodes]
     for name, array in outputs.items():
         nodes.append(Node("Identity", (graph.name_of(array),), (name,)))
