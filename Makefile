@@ -4,6 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEMO   ?= demo
+WEB    := examples/browser/node_modules
 
 .PHONY: demo dask-demo test slow lint docs bench clean
 
@@ -19,7 +20,11 @@ demo: $(STAMP)
 dask-demo: $(STAMP)
 	$(BIN)/python -m gpclass.cli.dask_demo
 
-test: lint
+# The test of models in a browser is skipped where this cannot be installed.
+$(WEB): examples/browser/package.json
+	-command -v npm > /dev/null && npm install --prefix examples/browser --no-fund --no-audit --silent
+
+test: lint $(WEB)
 	OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 slow: $(STAMP)
@@ -38,4 +43,4 @@ bench: $(STAMP)
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(DEMO) docs/_build docs/gallery docs/api/gpclass.*.rst docs/_static/generated
+	rm -rf $(VENV) $(DEMO) $(WEB) docs/_build docs/gallery docs/api/gpclass.*.rst docs/_static/generated

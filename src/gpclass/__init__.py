@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .estimators.view_voting_classifier import ViewVotingClassifier
     from .estimators.virtual_vector_classifier import VirtualVectorClassifier
     from .evaluation.comparison import compare
+    from .io.onnx.export import export_onnx
     from .io.persistence import load, save
     from .training.time_limit import TimeLimit
 
@@ -41,6 +42,7 @@ _HOMES = {
     "ViewVotingClassifier": "estimators.view_voting_classifier",
     "VirtualVectorClassifier": "estimators.virtual_vector_classifier",
     "compare": "evaluation.comparison",
+    "export_onnx": "io.onnx.export",
     "load": "io.persistence",
     "save": "io.persistence",
 }
@@ -65,6 +67,7 @@ __all__ = [
     "VirtualVectorClassifier",
     "__version__",
     "compare",
+    "export_onnx",
     "load",
     "save",
 ]

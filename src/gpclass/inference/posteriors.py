@@ -100,23 +100,28 @@ class GaussianPosterior(LatentPosterior):
     def latent(self, X: Any) -> Latent:
         """Marginal means and variances at new rows, computed in blocks."""
         n, C = X.shape[0], self.n_latent
-        xp, coupled = namespace(self.terms.alpha), self.terms.coupling is not None
+        coupled = self.terms.coupling is not None
         mean, cov = np.empty((n, C)), np.empty((n, C, C) if coupled else (n, C))
         on_host = is_numpy(self.terms.alpha)
         for rows in row_blocks(n, self.X.shape[0], self._n_factors * (2 if coupled else 1), on_host):
-            cross = self._cross_cov(select(X, rows))
-            prior = like(self.kernel.diag(select(X, rows)), cross)
-            mean[rows] = to_host(linalg.product(cross, self.terms.alpha))
-            own, between = [], []
-            for c in range(self._n_factors):
-                V = self.whitened_cross_cov(cross, c)
-                variance = prior if prior.ndim == 1 else prior[c, ...]
-                # Rounding can push a variance just below zero where the data leave no doubt.
-                own.append(xp.maximum(variance - linalg.squared_norms(V), 1e-12 * variance))
-                if coupled:
-                    between.append(self._shared(V, c))
-            cov[rows] = to_host(add_coupling(own, xp.stack(between)) if coupled else xp.stack(own, axis=1))
+            mean[rows], cov[rows] = map(to_host, self.moments(select(X, rows)))
         return Latent(mean, cov)
+
+    def moments(self, X: Any) -> tuple[Array, Array]:
+        """``latent`` of a few rows, as arrays of the namespace of the terms."""
+        xp, coupled = namespace(self.terms.alpha), self.terms.coupling is not None
+        cross = self._cross_cov(X)
+        prior = like(self.kernel.diag(X), cross)
+        own, between = [], []
+        for c in range(self._n_factors):
+            V = self.whitened_cross_cov(cross, c)
+            variance = prior if prior.ndim == 1 else prior[c, ...]
+            # Rounding can push a variance just below zero where the data leave no doubt.
+            own.append(xp.maximum(variance - linalg.squared_norms(V), 1e-12 * variance))
+            if coupled:
+                between.append(self._shared(V, c))
+        cov = add_coupling(own, xp.stack(between)) if coupled else xp.stack(own * (self.n_latent // len(own)), axis=1)
+        return linalg.product(cross, self.terms.alpha), cov
 
     def latent_terms(self, x: Any) -> LatentTerms:
         """alpha_i k(x, x_i) of every training row, for one row x (1, d)."""
@@ -218,16 +223,19 @@ class InducingPosterior(LatentPosterior):
 
     def latent(self, X: Any) -> Latent:
         """Marginal means and variances at new rows, computed in blocks."""
-        xp, n = namespace(self.mean), X.shape[0]
+        n = X.shape[0]
         mean, cov = np.empty((2, n, self.n_latent))
         for rows in row_blocks(n, self.X.shape[0], 2, is_numpy(self.mean)):
-            V = self._whitened(select(X, rows))
-            prior = like(self.kernel.diag(select(X, rows)), V)
-            mean[rows] = to_host(V.T @ self.mean)
-            unknown = prior - linalg.squared_norms(V)
-            own = [xp.maximum(unknown + linalg.squared_norms(R @ V), 1e-12 * prior) for R in self._spreads()]
-            cov[rows] = to_host(xp.stack(own, axis=1))
+            mean[rows], cov[rows] = map(to_host, self.moments(select(X, rows)))
         return Latent(mean, cov)
+
+    def moments(self, X: Any) -> tuple[Array, Array]:
+        """``latent`` of a few rows, as arrays of the namespace of the terms."""
+        xp, V = namespace(self.mean), self._whitened(X)
+        prior = like(self.kernel.diag(X), V)
+        unknown = prior - linalg.squared_norms(V)
+        own = [xp.maximum(unknown + linalg.squared_norms(R @ V), 1e-12 * prior) for R in self._spreads()]
+        return V.T @ self.mean, xp.stack(own * (self.n_latent // len(own)), axis=1)
 
     def joint(self, X: Any) -> Latent:
         """Means and full covariances (C, m, m) between new rows."""

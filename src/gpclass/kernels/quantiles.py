@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from scipy.special import ndtri
 
-from ..numerics.arrays import Array, like, to_host
+from ..numerics.arrays import Array, is_numpy, like, namespace, to_host
 from .base import Kernel, Pullback, Wrapper
 from .columns import Columns
 from .rows import features, with_features
@@ -36,20 +36,29 @@ class Distribution:
         values, positions = zip(*columns, strict=True)
         return cls(values, positions)
 
-    def __call__(self, X: np.ndarray) -> np.ndarray:
+    def __call__(self, X: Array) -> Array:
         """The positions of the rows in each column; beyond the largest and smallest values they go on by the distance.
 
         Between values they are linear.
         """
-        found = np.empty(X.shape)
-        for j, (values, positions) in enumerate(zip(self.values, self.positions, strict=True)):
-            beyond = X[:, j] - np.clip(X[:, j], values[0], values[-1])
-            found[:, j] = np.interp(X[:, j], values, positions) + beyond
-        return found
+        xp, columns = namespace(X), zip(self.values, self.positions, strict=True)
+        return xp.stack([_position(X[:, j], *column) for j, column in enumerate(columns)], axis=1)
 
     def __repr__(self) -> str:
         check = crc32(np.concatenate([*self.values, *self.positions]).tobytes())
         return f"<{len(self.values)} columns, {check:08x}>"
+
+
+def _position(x: Array, values: np.ndarray, positions: np.ndarray) -> Array:
+    """Where x (n,) is on the line through the positions of the values."""
+    xp = namespace(x)
+    inside = xp.clip(x, float(values[0]), float(values[-1]))
+    if is_numpy(x):
+        return np.interp(x, values, positions) + (x - inside)
+    slopes = np.append(np.diff(positions) / np.diff(values), 0.0)  # of the line that starts at each value
+    known, starts, rises = (like(part, x) for part in (values, positions, slopes))
+    above = xp.searchsorted(known, inside, side="right") - 1
+    return xp.take(starts, above) + (inside - xp.take(known, above)) * xp.take(rises, above) + (x - inside)
 
 
 def _values_and_positions(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +99,7 @@ class Quantiles(Wrapper):
         own = features(X)
         if own.shape[1] != len(self.distribution.values):
             raise ValueError(f"Quantiles knows {len(self.distribution.values)} columns, got {own.shape[1]}")
-        return with_features(X, like(self.distribution(to_host(own)), own))
+        return with_features(X, self.distribution(own))
 
     def vjp(self, X: Any, Z: Any = None) -> tuple[Array, Pullback]:
         return self.kernel.vjp(self._scores(X), None if Z is None else self._scores(Z))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..numerics.arrays import Array, namespace, take, to_host
+from ..numerics.arrays import Array, has_values, namespace, take, to_host
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +75,12 @@ def with_features(X: Any, array: Array) -> Any:
 
 
 def has_missing(X: Any) -> bool:
-    """Whether there is any NaN in rows, or a row of which a Gram matrix knows nothing."""
+    """Whether there is any NaN in rows, or a row of which a Gram matrix knows nothing; or may be, where values are not
+    there yet."""
     arrays = [features(X)]
     if isinstance(X, Rows):
         arrays += [gram.variance for gram in X.grams.values()]
-    return any(bool(namespace(array).any(namespace(array).isnan(array))) for array in arrays)
+    return any(not has_values(array) or bool(namespace(array).any(namespace(array).isnan(array))) for array in arrays)
 
 
 def filled(X: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..numerics.arrays import Array, full, is_numpy, like, namespace, sum_product, take, to_host
+from ..numerics.arrays import Array, full, has_values, is_numpy, like, namespace, sum_product, take, to_host
 from ..numerics.parameters import POSITIVE
 from .base import Constant, Kernel, Pullback, Scaled, White, Wrapper, refuse_per_class, rows_for
 from .columns import Columns
@@ -256,7 +256,7 @@ class WeightedSum(Kernel):
         xp = namespace(one)
         has = xp.stack([xp.where(kernel.observed_rows(X), one, 0.0 * one) for kernel in self.views.values()], axis=1)
         variance = has @ like(self.weights, has)
-        empty = np.flatnonzero(to_host(variance) == 0.0)
+        empty = np.flatnonzero(to_host(variance) == 0.0) if has_values(variance) else np.zeros(0, int)
         if len(empty):
             raise EmptyRowError(int(empty[0]))
         return _Presence(has, xp.sqrt(float(np.sum(self.weights)) / variance))

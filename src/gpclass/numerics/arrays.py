@@ -31,6 +31,11 @@ def device(x: Array) -> Any:
     return "cpu" if is_numpy(x) else compat.device(x)
 
 
+def has_values(x: Array) -> bool:
+    """Whether the values of x are there; a graph of operators is recorded (``io.onnx``) without them."""
+    return is_numpy(x) or getattr(x, "value", x) is not None
+
+
 def to_host(x: Array) -> np.ndarray:
     """x as a NumPy array."""
     if is_numpy(x):

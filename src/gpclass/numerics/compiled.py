@@ -31,7 +31,7 @@ INV_SQRT_2PI = 1.0 / np.sqrt(2.0 * np.pi)
 FAR = 38.0
 
 
-def _mills_coefficients(degree: int = 20) -> tuple[float, ...]:
+def mills_coefficients(degree: int = 20) -> tuple[float, ...]:
     """A polynomial for (1 + a) exp(a^2/2) Phi(-a) in t = (a - 5.3) / (a + 5.3), a >= 0: its coefficients fall."""
     t = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     a = 5.3 * (1.0 + t) / (1.0 - t)
@@ -39,7 +39,7 @@ def _mills_coefficients(degree: int = 20) -> tuple[float, ...]:
     return tuple(np.polynomial.chebyshev.cheb2poly(np.polynomial.chebyshev.chebfit(t, values, degree)).tolist())
 
 
-_MILLS = _mills_coefficients()
+_MILLS = mills_coefficients()
 
 
 @jit

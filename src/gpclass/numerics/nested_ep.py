@@ -19,8 +19,8 @@ from scipy.special import log_softmax
 
 from .compiled import as_places, jit, normal_parts, over_rows
 
-_SWEEPS = 50
-_TOL = 1e-9
+SWEEPS = 50
+TOLERANCE = 1e-9
 #: Mean and variance of the Gumbel distribution.
 _GUMBEL_MEAN, _GUMBEL_VARIANCE = 0.5772156649015329, pi * pi / 6.0
 #: The quadrature for a Gumbel factor: Gauss-Legendre panels between the points where the integrand fell by exp(-DROP),
@@ -136,7 +136,7 @@ def _site_sweeps(gumbel, k, prior_mean, covariance, mean, alpha, beta):
     alpha[:k] = 0.0
     beta[:k] = 0.0
     log_det = 0.0
-    for _ in range(_SWEEPS):
+    for _ in range(SWEEPS):
         change = 0.0
         for j in range(k):
             spread = covariance[j, j]
@@ -158,7 +158,7 @@ def _site_sweeps(gumbel, k, prior_mean, covariance, mean, alpha, beta):
                 mean[a] += pull * column[a]
                 for b in range(k):
                     covariance[a, b] -= shrinkage * column[a] * column[b]
-        if change < _TOL:
+        if change < TOLERANCE:
             break
     # log Z of EP with prior means, in natural parameters.
     total = -0.5 * log_det

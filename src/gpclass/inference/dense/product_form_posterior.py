@@ -16,7 +16,7 @@ import numpy as np
 
 from ...numerics import linalg
 from ...numerics import product_form as curvature
-from ...numerics.arrays import Array, device, is_numpy, like, namespace
+from ...numerics.arrays import Array, device, identity, is_numpy, like, namespace
 from ..base import GaussianTerms, class_matrix
 
 
@@ -204,7 +204,5 @@ class ProductFormPosterior:
 
 def add_coupling(own: Sequence[Array], shared: Array) -> Array:
     """diag(own) + sum_k shared[a, k] shared[b, k] between classes a and b, one C x C matrix for each row."""
-    covariance = linalg.class_covariances(shared)
-    for c, variance in enumerate(own):
-        covariance[:, c, c] += variance
-    return covariance
+    covariance, xp = linalg.class_covariances(shared), namespace(shared)
+    return covariance + xp.stack(own, axis=1)[:, :, None] * identity(len(own), covariance)

@@ -1,0 +1,1 @@
+"""Fitted models as ONNX files: kernels and posteriors run on arrays that record operators."""
