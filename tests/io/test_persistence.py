@@ -218,7 +218,7 @@ def test_what_is_no_model_is_refused(tmp_path, saved):
     refused(tmp_path / "d", whole[:20], "damaged")
     refused(tmp_path / "e", whole + b"more", "damaged")
     refused(tmp_path / "f", whole.replace(b'"format": 2', b'"format": 7'), "needs a newer version")
-    with pytest.raises(ModelFileError, match="not there"):
+    with pytest.raises(ModelFileError, match="File not found"):
         load(tmp_path / "nowhere")
     with pytest.raises(ModelFileError, match="folder"):
         load(tmp_path)

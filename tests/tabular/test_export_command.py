@@ -47,7 +47,7 @@ def test_what_cannot_be_exported(saved, table_file, frame, model, tmp_path):
     )
     assert "absent.gpclass" in one_line(run("export", tmp_path / "absent.gpclass", path))
     assert "flowers.csv" in one_line(run("export", table_file, path))
-    assert "expected a folder for" in one_line(run("export", saved, tmp_path / "absent" / "flowers.onnx"), 2)
+    assert "does not exist" in one_line(run("export", saved, tmp_path / "absent" / "flowers.onnx"), 2)
     near = gpclass.load(saved)
     numbers = frame[["size"]].to_numpy()
     near.estimator_ = NearestNeighborGPClassifier(hyper="fixed", global_model=False).fit(numbers, frame["species"])
