@@ -476,7 +476,7 @@ def test_scores_by_hand():
     assert numbers["rmse"] == pytest.approx(np.sqrt((0 + 1 + 16) / 3))
     assert numbers["inside_90"] == pytest.approx(2 / 3)
     assert [len(line) for line in formatted_scores(numbers)] == [3, 3, 3, 3]
-    assert len(formatted_scores(scores)) == 4
+    assert len(formatted_scores(scores)) == 7
     twice = classification_scores(np.array([0, 0, 1]), proba, weights=np.array([1.0, 1.0, 2.0]))
     copied = classification_scores(np.array([0, 0, 1, 1]), proba[[0, 1, 2, 2]])
     assert twice["log_loss"] == pytest.approx(copied["log_loss"])

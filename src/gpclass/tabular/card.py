@@ -14,7 +14,7 @@ from .. import plotting
 from ..io import html as pages
 from ..plotting._canvas import COLOURS, INK, class_colours, legend, shortened
 from .columns import numeric_values
-from .evaluation import confusion, evenly_spaced, formatted_scores, unknown_categories_ignored
+from .evaluation import class_table, confusion, evenly_spaced, formatted_scores, unknown_categories_ignored
 from .explanation import explain, influence_unit
 from .model import TableModel
 
@@ -83,24 +83,33 @@ def _head(model: TableModel, name: str) -> str:
 def _scores(model: TableModel, with_rows: bool) -> str:
     scores = formatted_scores(model.scores_)
     parts = [
-        _paragraph(f"{_METHODS[model.how_]} {model.scores_['rows']} rows; ± is one standard error."),
+        _paragraph(
+            f"{_METHODS[model.how_]} {model.scores_['rows']} rows; ± is a standard error, brackets are 95 % intervals."
+        ),
         pages.table("Scores", ["", "", ""], [[escape(a), f"<b>{escape(b)}</b>", escape(c)] for a, b, c in scores]),
     ]
     if model.task_ != "regression":
         labels, probas = model.scored_["labels"], {model.how_: model.scored_["proba"]}
         draw, classes = plotting.ReliabilityDisplay.from_predictions, np.arange(len(model.labels))
         figure = _figure(lambda ax: draw(labels, probas, classes, ax=ax), "Reliability diagram", size=_SQUARE)
-        parts += [figure, _confusion(model)]
+        parts += [figure, _by_class(model), _confusion(model)]
     elif with_rows:
         parts.append(_figure(_draw_regression, "Targets against predictions", model, size=_SQUARE))
     return _section("Scores", *parts)
+
+
+def _by_class(model: TableModel) -> str:
+    title, heads, rows = class_table(model.scores_, model.labels)
+    rule = "" if model.rule_ is None else "\n" + _paragraph(f"The model {model.rule_text()}.")
+    return f"<h3>{escape(title)}</h3>{rule}\n" + _table(title, heads, rows, numbers=range(1, len(heads)))
 
 
 def _confusion(model: TableModel) -> str:
     labels, K = model.labels, len(model.labels)
     if K > _CLASSES:
         return _paragraph(f"{K} classes: too many for a confusion matrix.")
-    counts = confusion(**model.scored_)
+    rule = model.rule_
+    counts = confusion(**model.scored_, decided=None if rule is None else rule.choose(model.scored_["proba"]))
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
     def cell(i: int, j: int) -> str:
@@ -111,7 +120,8 @@ def _confusion(model: TableModel) -> str:
     rows = [[escape(labels[i]), *[cell(i, j) for j in range(K)]] for i in range(K)]
     n_shown = len(model.scored_["labels"])
     note = "" if n_shown == model.scores_["rows"] else f" ({n_shown} of them)"
-    heading = f"<h3>Confusion matrix <span class=soft>rows by label, columns by prediction{note}</span></h3>"
+    by = "prediction" if rule is None else "decision"
+    heading = f"<h3>Confusion matrix <span class=soft>rows by label, columns by {by}{note}</span></h3>"
     return heading + "\n" + pages.table("Confusion matrix", ["", *labels], rows, numbers=range(1, K + 1))
 
 
