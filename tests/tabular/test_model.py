@@ -565,7 +565,7 @@ def test_no_zero_is_negative():
     scores = regression_scores(np.array([1.0, 2.0, 6.0]), np.full(3, 3.0 + 1e-9), np.ones(3))
     assert all("-0.0 " not in f"{value} " for _, value, _ in formatted_scores({**scores, "explained": -1e-9}))
     proba = np.array([[1.0, 0.0], [1.0, 0.0]])
-    assert formatted_scores(classification_scores(np.array([0, 0]), proba))[1][1] == "0.0000 ± 0.0000"
+    assert formatted_scores(classification_scores(np.array([0, 0]), proba))[1][1] == "0.0000"
 
 
 def test_a_row_at_the_origin_of_a_linear_kernel_is_like_none():

@@ -59,15 +59,12 @@ def decisions(cost: list[str] | None, threshold: str | None, reject: float | Non
     return Decisions(costs, _parsed_threshold(threshold), reject, positive)
 
 
-def _parsed_cost(given: str) -> tuple[Any, float]:
+def _parsed_cost(given: str) -> tuple[str, float]:
     mistake, _, number = given.rpartition("=")
     cost = _number(number)
-    pair = tuple(part.strip() for part in mistake.split("->"))
-    if cost is None or len(pair) > 2 or not all(pair):
+    if cost is None or not mistake.strip():
         raise fail(f"--cost: {_COST}, got {given!r}", 2)
-    if len(pair) == 1 and pair[0] not in ("false_negative", "false_positive"):
-        raise fail(f"--cost: {_COST}, got {given!r}", 2)
-    return (pair if len(pair) == 2 else pair[0]), cost
+    return mistake.strip(), cost
 
 
 def _parsed_threshold(given: str | None) -> Any:

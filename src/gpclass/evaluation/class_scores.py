@@ -33,7 +33,7 @@ def classification_scores(
     w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
     shares = np.bincount(labels, w, minlength=K) / w.sum()
     predicted = proba.argmax(axis=1)
-    wrong, losses = predicted != labels, log_losses(labels, proba)
+    wrong, guess_wrong, losses = predicted != labels, labels != shares.argmax(), log_losses(labels, proba)
     known = shares > 0
     guess_loss = float(-np.sum(shares[known] * np.log(shares[known])))
     scores: dict[str, Any] = {
@@ -45,10 +45,10 @@ def classification_scores(
         **_mean("brier", brier_terms(labels, proba), w),
         "calibration_error": calibration_error(labels, proba, np.arange(K), sample_weight=weights),
         # The scores of predicting the class frequencies.
-        "guess_error": float(1.0 - shares.max()),
+        "guess_error": float(np.average(guess_wrong, weights=w)),
         "guess_log_loss": guess_loss,
         "guess_brier": float(np.sum(shares * (1.0 - shares)) * (0.5 if K == 2 else 1.0)),
-        "error_beats_guess": _beats(wrong, labels != shares.argmax(), w),
+        "error_beats_guess": _beats(wrong, guess_wrong, w),
         "log_loss_beats_guess": _below_zero(losses + np.log(shares[labels], where=known[labels], out=np.zeros(n)), w),
     }
     by_class = _by_class(labels, proba, predicted if decided is None else decided, w)

@@ -22,7 +22,8 @@ _EXAMPLES = "false_negative=20 or 'fraud->fine=20'"
 class Decisions:
     """How to decide, as people say it; ``rule`` makes it exact for the labels of a model.
 
-    ``costs`` maps "false_negative" and "false_positive", or pairs (label, decision), to costs. ``threshold`` is a
+    ``costs`` maps "false_negative" and "false_positive", or pairs, ("fraud", "fine") or "fraud->fine" for
+    deciding fine where it is fraud, to costs. ``threshold`` is a
     probability of the positive label, or "auto": the one of least cost on given predictions. ``reject`` is the cost of
     asking a person, and ``positive`` the positive label, by default the rarer one of two.
     """
@@ -113,9 +114,10 @@ class Decisions:
         if self.costs is not None and not isinstance(self.costs, Mapping):
             raise TypeError(f"expected costs such as {_EXAMPLES}, got {self.costs!r}")
         # What is said of single pairs holds where both are given.
-        for key, cost in sorted((self.costs or {}).items(), key=lambda item: not isinstance(item[0], str)):
-            if isinstance(key, tuple) and len(key) == 2:
-                places = [_position(one, labels) for one in key]
+        for key, cost in sorted((self.costs or {}).items(), key=lambda item: as_pair(item[0]) is not None):
+            pair = as_pair(key)
+            if pair is not None:
+                places = [_position(one, labels) for one in pair]
                 table[places[0], places[1]] = cost
             elif key not in ("false_negative", "false_positive"):
                 raise ValueError(f"expected costs such as {_EXAMPLES}, got {key!r}")
@@ -126,6 +128,22 @@ class Decisions:
                 place = (positive, others) if key == "false_negative" else (others, positive)
                 table[place] = cost
         return table
+
+
+def as_pair(key: Any) -> tuple[Any, Any] | None:
+    """Label and decision of "fraud->fine" or ("fraud", "fine"); None for what is no pair."""
+    parts = tuple(part.strip() for part in key.split("->")) if isinstance(key, str) else key
+    return (parts[0], parts[1]) if isinstance(parts, tuple) and len(parts) == 2 else None
+
+
+def written_costs(costs: Any) -> Any:
+    """Costs with pairs as text, which can be saved."""
+    if not isinstance(costs, Mapping):
+        return costs
+    texts = {key: None if (pair := as_pair(key)) is None else [str(label_text(one)) for one in pair] for key in costs}
+    if any(pair is not None and "->" in "".join(pair) for pair in texts.values()):
+        raise TableError(f"expected labels without '->' in costs, got {list(costs)}")
+    return {key if texts[key] is None else "->".join(texts[key] or ()): cost for key, cost in costs.items()}
 
 
 def _position(label: Any, labels: list[str]) -> int:

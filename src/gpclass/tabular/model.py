@@ -19,7 +19,7 @@ from ..evaluation.decisions import DecisionRule
 from ..evaluation.uncertainty import entropy_split, similarity, similarity_within
 from . import evaluation, targets
 from .columns import Column, Schema, numeric_values, view_columns, view_kernel
-from .deciding import ASK, Decisions, decision_scores, described
+from .deciding import ASK, Decisions, decision_scores, described, written_costs
 from .evaluation import Predictions, evenly_spaced, fit_clone, unknown_categories_ignored
 from .imputation import TableImputer
 from .tables import Table, TableError, from_frame, label_text, listed
@@ -57,8 +57,8 @@ class TableModel(BaseEstimator):
     drop, keep, category : columns to leave out, to use although they look like ids, and whose numbers are categories
     engine : one of "auto", "vb", "ep", "laplace", "nearest", "sparse" and "ivm"
     class_weight : "balanced" or dict of label to weight; probabilities are those of a population with these weights
-    costs : what mistakes cost, dict of (label, decision) to cost; "false_negative" and "false_positive" are the costs
-        of missing the positive label and of deciding for it wrongly. 1 for what is not named.
+    costs : what mistakes cost, 1 where nothing is said: dict of (label, decision) or "label->decision" to cost;
+        "false_negative" and "false_positive" are the costs of missing the positive label and of deciding for it wrongly
     threshold : decide for the positive label from this probability on, or "auto": from that with the least cost on
         the predictions of training rows without their labels; two labels
     reject : cost of asking a person, who decides where every decision is expected to cost more
@@ -175,6 +175,7 @@ class TableModel(BaseEstimator):
             setattr(self, name, _as_list(getattr(self, name)))
         if self.views is not None:
             self.views = {name: _as_list(patterns) for name, patterns in self.views.items()}
+        self.costs = written_costs(self.costs)
 
     def _check_settings(self) -> None:
         task, engine = self.task_, self.engine
