@@ -164,6 +164,8 @@ def test_options_take_the_place_of_those_of_the_fit(fixed_parameters):
     assert model.rule(Decisions({"false_negative": 3.0})).threshold is None
     assert model.rule(Decisions(positive="fine")).threshold == {"fine": 0.3}
     assert model.rule(Decisions()) is model.rule_
+    scores = [model.evaluate(frame, Decisions(positive=label))[0] for label in LABELS]
+    assert [one["positive"] for one in scores] == [0, 1]
     with pytest.raises(TableError, match="got 'common'"):
         model.rule(Decisions(positive="common"))
 

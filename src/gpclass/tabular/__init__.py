@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .columns import Column, Schema
     from .comparison import compare_on_table
+    from .deciding import Decisions
     from .explanation import explain
     from .model import TableModel
     from .tables import Table, TableError, from_frame, read_table
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
 _MODULES = {
     **dict.fromkeys(["Column", "Schema"], "columns"),
     **dict.fromkeys(["Table", "TableError", "from_frame", "read_table"], "tables"),
-    **{"TableModel": "model", "compare_on_table": "comparison", "explain": "explanation"},
+    **{"TableModel": "model", "compare_on_table": "comparison", "Decisions": "deciding", "explain": "explanation"},
 }
 
-__all__ = ["Column", "Schema", "Table", "TableError", "TableModel", "compare_on_table", "explain"]
+__all__ = ["Column", "Decisions", "Schema", "Table", "TableError", "TableModel", "compare_on_table", "explain"]
 __all__ += ["from_frame", "read_table"]
 
 

@@ -33,7 +33,9 @@ class Decisions:
     reject: float | None = None
     positive: Any = None
 
-    def __bool__(self) -> bool:
+    @property
+    def decides(self) -> bool:
+        """Whether there is more to do than to take the most probable label."""
         return any(value is not None for value in (self.costs, self.threshold, self.reject))
 
     def updated(self, given: Self) -> Self:
@@ -55,7 +57,7 @@ class Decisions:
     ) -> DecisionRule | None:
         """The rule for these labels, None where nothing is asked for; ``scored`` are predictions of rows with known
         labels, which a threshold is tuned on."""
-        if not self:
+        if not self.decides:
             return None
         if self.reject is not None and ASK in labels:
             raise TableError(f"expected no label {ASK!r} where rows can be rejected, which are marked so")
@@ -144,6 +146,20 @@ def written_costs(costs: Any) -> Any:
     if any(pair is not None and "->" in "".join(pair) for pair in texts.values()):
         raise TableError(f"expected labels without '->' in costs, got {list(costs)}")
     return {key if texts[key] is None else "->".join(texts[key] or ()): cost for key, cost in costs.items()}
+
+
+def class_weights(given: Any, labels: list[Any]) -> Any:
+    """As estimators take them: "balanced", or a weight for each of the labels, 1 where none is given."""
+    if given is None or (isinstance(given, str) and given == "balanced"):
+        return given
+    if not isinstance(given, Mapping):
+        raise TableError(f"expected class weights 'balanced' or label=2,label2=1, got {given!r}")
+    by_text = {str(label_text(label)): weight for label, weight in given.items()}
+    texts = [str(label_text(label)) for label in labels]
+    unknown = [text for text in by_text if text not in texts]
+    if unknown:
+        raise TableError(f"expected class weights of labels among {listed(texts)}, got {unknown[0]!r}")
+    return {label: by_text.get(text, 1.0) for label, text in zip(labels, texts, strict=True)}
 
 
 def _position(label: Any, labels: list[str]) -> int:

@@ -19,7 +19,7 @@ from ..evaluation.decisions import DecisionRule
 from ..evaluation.uncertainty import entropy_split, similarity, similarity_within
 from . import evaluation, targets
 from .columns import Column, Schema, numeric_values, view_columns, view_kernel
-from .deciding import ASK, Decisions, decision_scores, described, written_costs
+from .deciding import ASK, Decisions, class_weights, decision_scores, described, written_costs
 from .evaluation import Predictions, evenly_spaced, fit_clone, unknown_categories_ignored
 from .imputation import TableImputer
 from .tables import Table, TableError, from_frame, label_text, listed
@@ -154,6 +154,9 @@ class TableModel(BaseEstimator):
             self._check_decisions()
         predictions = self._fit_estimator(raw, target, weights, callback)
         self.notes_ += self._left_out_note()
+        if self.class_weight is not None:
+            frequencies = "probabilities are those of a population with other class frequencies than the table"
+            self.notes_.append(f"class weights: {frequencies}, and so are scores and expected costs")
         self._keep_scores(predictions, weights)
         self._keep_rows(table, raw, predictions)
         quantile = np.quantile(similarity_within(self.estimator_), FAR_QUANTILE)
@@ -187,7 +190,7 @@ class TableModel(BaseEstimator):
             raise TableError("--views is for tables in which all labels are known; got --unlabelled")
         if engine == "nearest" and self.views:
             raise TableError("--engine nearest does not support --views; use --engine auto")
-        if task == "regression" and (self._decisions() or self.class_weight is not None or self.positive is not None):
+        if task == "regression" and (self._decisions() != Decisions() or self.class_weight is not None):
             raise TableError("costs, thresholds and class weights are for labels; got a regression")
         if self.class_weight is not None and (task != "classification" or engine in ("ep", "sparse", "ivm")):
             got = task if task != "classification" else f"--engine {engine}"
@@ -209,21 +212,10 @@ class TableModel(BaseEstimator):
 
     def _check_decisions(self) -> None:
         """Refuse costs, thresholds and class weights of other labels before the fit."""
-        labels, decisions = list(self._counts), self._decisions()
+        labels = [str(label_text(label)) for label in self.order or self._counts]
+        decisions = self._decisions()
         decisions.check(labels, decisions.positive_position(labels, self._counts))
-        if isinstance(self.class_weight, Mapping):
-            unknown = [text for label in self.class_weight if (text := str(label_text(label))) not in labels]
-            if unknown:
-                raise TableError(f"expected class weights of labels among {listed(labels)}, got {unknown[0]!r}")
-        elif self.class_weight not in (None, "balanced"):
-            raise TableError(f"expected class weights 'balanced' or label=2,label2=1, got {self.class_weight!r}")
-
-    def _class_weight(self, labels: np.ndarray) -> Any:
-        """As estimators take it: for labels of the type of the target, 1 where none is given."""
-        if not isinstance(self.class_weight, Mapping):
-            return self.class_weight
-        given = {str(label_text(label)): weight for label, weight in self.class_weight.items()}
-        return {label: given.get(str(label_text(label)), 1.0) for label in np.unique(labels).tolist()}
+        class_weights(self.class_weight, labels)
 
     def _fit_columns(self, table: Table) -> Any:
         """Infer the kinds of the columns; returns the frame of the used ones, with missing values."""
@@ -253,7 +245,7 @@ class TableModel(BaseEstimator):
         X = self.imputer_.transform(raw)
         estimator = self._make_estimator(len(raw))
         if self.class_weight is not None:
-            estimator.set_params(class_weight=self._class_weight(y))
+            estimator.set_params(class_weight=class_weights(self.class_weight, np.unique(y).tolist()))
         self.estimator_, messages = fit_clone(estimator, X, y, weights, callback)
         self.notes_ += messages
         if self.task_ == "semi-supervised":
@@ -319,12 +311,12 @@ class TableModel(BaseEstimator):
         kept = evenly_spaced(len(rows), KEPT_SCORES)
         self.scored_ = {name: values[kept] for name, values in scored.items()}
         self.scored_weights_ = None if weights is None else weights[kept]
-        self.rule_, decided = None, None
+        self.rule_, decided, positive = None, None, None
         if self.task_ != "regression":
             decisions, positive = self._decisions(), self._positive()
             self.rule_ = decisions.rule(self.labels, positive, scored, weights)
             decided = None if self.rule_ is None else decisions.decide(self.rule_, positive, scored, weights)
-        self.scores_ = self._scores_of(scored, weights, self.rule_, decided)
+        self.scores_ = self._scores_of(scored, weights, positive, self.rule_, decided)
 
     def _keep_rows(self, table: Table, raw: Any, predictions: Predictions) -> None:
         self.surprising_ = evaluation.surprising_rows(table, predictions, self.labels)
@@ -386,7 +378,9 @@ class TableModel(BaseEstimator):
         return ", ".join(shown[:12]) + more
 
     def _positive(self, decisions: Decisions | None = None) -> int | None:
-        return (decisions or self._decisions()).positive_position(self.labels, self._counts)
+        """The positive label's position; None where there are several and none is named, and for regression."""
+        own = self._decisions().updated(decisions or Decisions())
+        return own.positive_position(self.labels, self._counts) if self.labels else None
 
     def rule(self, decisions: Decisions | None = None) -> DecisionRule | None:
         """How to decide: as in fit, but for what is given. A threshold is tuned on predictions of training rows."""
@@ -395,8 +389,8 @@ class TableModel(BaseEstimator):
             return self.rule_
         if self.task_ == "regression":
             raise TableError("costs and thresholds are for labels; the model is a regression")
-        decisions = self._decisions().updated(decisions)
-        return decisions.rule(self.labels, self._positive(decisions), self.scored_, self.scored_weights_)
+        own, positive = self._decisions().updated(decisions), self._positive(decisions)
+        return own.rule(self.labels, positive, self.scored_, self.scored_weights_)
 
     def rule_text(self) -> str:
         """What the rule of the fit does, in a sentence."""
@@ -496,7 +490,7 @@ class TableModel(BaseEstimator):
         known = {"y": numeric_values(table, self.target)} if regression else {"labels": self._positions(table)}
         scored = known | evaluation.predicted(self.estimator_, frame, self._classes())
         decided = None if rule is None else rule.choose(scored["proba"])
-        scores = self._scores_of(scored, weights, rule, decided)
+        scores = self._scores_of(scored, weights, self._positive(decisions), rule, decided)
         return scores, scored | ({} if decided is None else {"decided": decided}), notes + frame_notes
 
     def _weighted(self, table: Table, notes: list[str]) -> tuple[Table, np.ndarray | None]:
@@ -515,12 +509,12 @@ class TableModel(BaseEstimator):
         self,
         scored: dict[str, np.ndarray],
         weights: np.ndarray | None,
+        positive: int | None,
         rule: DecisionRule | None,
         decided: np.ndarray | None,
     ) -> dict[str, Any]:
         if self.task_ == "regression":
             return evaluation.regression_scores(**scored)
-        positive = self._positive() if len(self.labels) == 2 else None
         scores = evaluation.classification_scores(
             **scored, ordered=self.task_ == "ordinal", weights=weights, decided=decided, positive=positive
         )
