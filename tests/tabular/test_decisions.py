@@ -153,6 +153,7 @@ def test_costs_of_a_model_are_in_its_file_predictions_and_page(tmp_path, fixed_p
     page = card(again, "m")
     assert "probability of 0.0476 on" in page
     assert "columns by decision" in page
+    assert "By label; brackets are 95 % intervals" in page
 
 
 def test_options_take_the_place_of_those_of_the_fit(fixed_parameters):

@@ -215,7 +215,7 @@ def _ranking_rows(scores: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """ROC AUC and average precision, where rows of several labels have been scored."""
     if scores["roc_auc"] is None:
         return []
-    of, positive = "mean of the labels; ", scores["positive"]
+    of, positive = "mean of labels; ", scores["positive"]
     if positive is not None:
         of = f"of {scores['by_class'][positive].get('label', positive)!r}; "
     areas = [area(scores, name) for name in ("roc_auc", "average_precision")]
