@@ -4,10 +4,9 @@
 
 Tables of 4000 rows and ten columns, two in a hundred rows positive, from three generators that were fixed before any
 result was seen; 20,000 new rows are decided about, and a miss costs 20 or 50 false alarms. Every model is treated
-alike: settings by three-fold cross-validation where it has some, probabilities calibrated by temperature, or by a
-sigmoid, on the predictions of the same three folds (the better of two by their log loss; gpclass as it is counts as a
-third choice, because it is calibrated already), and the threshold with the least cost on these predictions. "by costs"
-is the threshold that follows from the costs alone. Written to docs/results/costs.csv.
+alike: settings by three-fold cross-validation where it has some, probabilities calibrated on the predictions of such
+folds (as they are, by a temperature or by a sigmoid, whichever has the best log loss there), and the threshold with the
+least cost on these predictions. "by costs" is the threshold that follows from the costs alone. Written to docs/results/costs.csv.
 """
 
 import argparse
