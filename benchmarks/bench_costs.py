@@ -6,7 +6,8 @@ Tables of 4000 rows and ten columns, two in a hundred rows positive, from three 
 result was seen; 20,000 new rows are decided about, and a miss costs 20 or 50 false alarms. Every model is treated
 alike: settings by three-fold cross-validation where it has some, probabilities calibrated on the predictions of such
 folds (as they are, by a temperature or by a sigmoid, whichever has the best log loss there), and the threshold with the
-least cost on these predictions. "by costs" is the threshold that follows from the costs alone. Written to docs/results/costs.csv.
+least cost on these predictions. "by costs" is the threshold that follows from the costs alone. Written to
+docs/results/costs.csv.
 """
 
 import argparse
