@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import TunedThresholdClassifierCV
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.preprocessing import StandardScaler
 
 import gpclass
-from gpclass import GPClassifier
+from gpclass import GPClassifier, SparseGPClassifier
 from gpclass.evaluation.decisions import DecisionRule, best_threshold
 from gpclass.kernels import RBF
 
@@ -96,3 +98,46 @@ def test_bad_input(name):
 
 def test_it_has_a_short_name():
     assert gpclass.decisions.DecisionRule is DecisionRule
+
+
+def test_a_threshold_takes_the_place_of_the_costs():
+    rule = DecisionRule(["fine", "fraud"], {("fraud", "fine"): 19.0}, reject=3.0, threshold={"fraud": 0.3})
+    p = np.array([0.1, 0.2, 0.3, 0.9])
+    proba = np.column_stack([1 - p, p])
+    assert list(rule.predict(proba, "ask")) == ["fine", "ask", "fraud", "fraud"]
+    np.testing.assert_allclose(rule.chosen_costs(proba), [1.9, 3.0, 0.7, 0.1])
+    for wrong in ({"fraud": -0.1}, {"other": 0.5}, {"fine": 0.5, "fraud": 0.5}, 0.5):
+        with pytest.raises(ValueError, match="expected"):
+            DecisionRule(["fine", "fraud"], threshold=wrong)
+    with pytest.raises(ValueError, match=r"got .* for 3 labels"):
+        DecisionRule(["a", "b", "c"], threshold={"a": 0.5})
+
+
+def test_best_threshold_of_weighted_rows_is_that_of_copies():
+    rng = np.random.default_rng(2)
+    p = rng.uniform(size=80)
+    y, times = rng.uniform(size=80) < p, rng.integers(1, 5, 80)
+    weighted = best_threshold(y, p, True, false_negative=3.0, sample_weight=times)
+    copied = best_threshold(np.repeat(y, times), np.repeat(p, times), True, false_negative=3.0)
+    assert weighted == pytest.approx(copied)
+
+
+@pytest.mark.parametrize("model", [GPClassifier(RBF(8.0), hyper="fixed"), SparseGPClassifier(hyper="fixed")])
+def test_thresholds_of_scikit_learn(model):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)[::4]
+    y = np.where(y[::4] == 0, "ill", "well")
+
+    def saved(truth, said):
+        return -np.sum(20.0 * ((truth == "ill") & (said == "well")) + ((truth == "well") & (said == "ill")))
+
+    tuned = TunedThresholdClassifierCV(
+        model, scoring=make_scorer(saved), response_method="predict_proba", cv=3, random_state=0
+    ).fit(X, y)
+    assert tuned.best_threshold_ > 0.5  # of being well, the second label
+    assert saved(y, tuned.predict(X)) >= saved(y, tuned.estimator_.predict(X))
+    fixed = FixedThresholdClassifier(
+        clone(model), threshold=0.05, pos_label="ill", response_method="predict_proba"
+    ).fit(X, y)
+    rule = DecisionRule(["ill", "well"], threshold={"ill": 0.05})
+    np.testing.assert_array_equal(fixed.predict(X), rule.predict(fixed.predict_proba(X)))

@@ -922,6 +922,14 @@ virtual(
 # ---- TableModel ------------------------------------------------------------------------------------------------------
 
 
+#: Scores of tables that are frozen. Ranks, and intervals, follow from the same predictions.
+_SCORES = (
+    *("error", "log_loss", "mean_steps_off", "inside_90", "rmse", "explained", "calibration_error"),
+    *("error_se", "log_loss_se", "mean_steps_off_se", "inside_90_se", "rmse_se"),
+    *("guess_error", "guess_log_loss", "guess_rmse"),
+)
+
+
 def table(name: str, model: TableModel, fill_in: Callable[[pd.DataFrame], None] | None = None) -> None:
     @case(name, "TableModel", searched=True)
     def _() -> Numbers:
@@ -932,7 +940,7 @@ def table(name: str, model: TableModel, fill_in: Callable[[pd.DataFrame], None] 
         fitted = clone(model).fit(rows[:60])
         told = fitted.predictions(rows[60:])
         found = {name: values for name, values in told.items() if np.asarray(values).dtype.kind == "f"}
-        found |= {f"score_{name}": value for name, value in fitted.scores_.items() if isinstance(value, float)}
+        found |= {f"score_{name}": fitted.scores_[name] for name in _SCORES if fitted.scores_.get(name) is not None}
         return arrays(found | {"log_evidence": fitted.estimator_.log_evidence_})
 
 

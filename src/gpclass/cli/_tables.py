@@ -22,16 +22,26 @@ def show_model(model: TableModel) -> None:
     print_line(f"{type(model.estimator_).__name__} of {model.target!r} from {used}, {model.about_['seconds']:g} s")
     if model.labels:
         print_line(f"labels: {model.label_counts()}")
-    show_scores(model.scores_, f"{model.how_}, {count(model.scores_['rows'], 'row')}")
+    show_scores(model.scores_, f"{model.how_}, {count(model.scores_['rows'], 'row')}", model.labels)
+    if model.rule_ is not None:
+        print_line(model.rule_text())
 
 
-def show_scores(scores: Mapping[str, Any], title: str) -> None:
-    from ..tabular.evaluation import formatted_scores
+def show_scores(scores: Mapping[str, Any], title: str, labels: list[str]) -> None:
+    from ..tabular.evaluation import class_table, formatted_scores, remarks
 
     table = Table("", "", "", title=Text(title), title_justify="left", show_header=False, box=None)
     for name, value, reference in formatted_scores(scores):
         table.add_row(name, Text(value, style="bold"), Text(reference, style="dim"))
     out.print(table)
+    if labels:
+        title, heads, rows = class_table(scores, labels)
+        table = Table(*heads, title=Text(title), title_justify="left", box=None)
+        for row in rows:
+            table.add_row(*[Text(cell) for cell in row])
+        out.print(table)
+    for remark in remarks(scores):
+        print_line(remark, "yellow")
 
 
 def show_confusion(classes: list[str], confusion: list[list[int]]) -> None:

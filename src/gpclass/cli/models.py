@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import _decisions as options
 from . import _tables as tables
 from ._console import count, fail, print_json, print_line, print_notes, write_stdout
 from ._options import TimeLimited, seconds
@@ -89,6 +90,11 @@ def fit(
         ),
     ] = "auto",
     time_limit: TimeLimited = None,
+    class_weight: options.ClassWeight = None,
+    cost: options.Cost = None,
+    threshold: options.Threshold = None,
+    reject: options.Reject = None,
+    positive: options.Positive = None,
     encoding: Encoding = None,
     dask: Dask = None,
     json: AsJson = False,
@@ -97,6 +103,8 @@ def fit(
 
     Columns may hold numbers, text and missing values. Columns that only identify rows are left out. Scores come from
     leave-one-out or held-out predictions, so they estimate performance on new data.
+
+    With --cost or --threshold the model decides as well: for the label of least expected cost.
 
     With --dask the table may be many files, 'data/*.parquet', with no missing values.
     """
@@ -108,6 +116,11 @@ def fit(
             "--weights": weights,
             "--engine": engine != "auto",
             "--time-limit": time_limit,
+            "--class-weight": class_weight,
+            "--cost": cost,
+            "--threshold": threshold,
+            "--reject": reject is not None,
+            "--positive": positive,
         }
         others |= {"--views": views, "--keep": keep, "--category": category, "--encoding": encoding}
         _refuse_beside_dask(others)
@@ -118,6 +131,10 @@ def fit(
         return
     limit = seconds(time_limit)
     _check_output(save, Path(data), views)
+    weight_by_class, decisions = (
+        options.class_weight(class_weight),
+        options.decisions(cost, threshold, reject, positive),
+    )
     from ..tabular import read_table
 
     table = read_table(Path(data), encoding)
@@ -140,6 +157,8 @@ def fit(
         category=category or (),
         engine=engine,
         time_limit=limit,
+        class_weight=weight_by_class,
+        **vars(decisions),
     ).fit(table, callback=status, on_estimate=status.expect)
     print_notes(model.notes_)
     if not json:
@@ -173,6 +192,13 @@ def predict(
             metavar="SHARE",
         ),
     ] = None,
+    only_predictions: Annotated[
+        bool, _option("Write no identifiers of the table beside the predictions.", "--only-predictions")
+    ] = False,
+    cost: options.Cost = None,
+    threshold: options.Threshold = None,
+    reject: options.Reject = None,
+    positive: options.Positive = None,
     encoding: Encoding = None,
     dask: Dask = None,
     json: AsJson = False,
@@ -182,28 +208,34 @@ def predict(
     For each row: the label, the probability of every class, the entropy of the label in nats, split into epistemic
     (reducible by more data) and aleatoric, the similarity to the most similar training row, and whether the row is far
     from the training rows: less similar to any of them than 99 % of them are to each other. For regression: mean and
-    standard deviation, split in the same way. A fair coin has an entropy of 0.69 nats.
+    standard deviation, split in the same way. A fair coin has an entropy of 0.69 nats. Columns that identify rows stand
+    in front.
+
+    With costs or a threshold, here or in 'gpclass fit', the column 'decision' has the label of least expected cost, or
+    'ask' where a person should look, and 'expected_cost' what it is expected to cost.
 
     With --dask, for a model that was fitted with it: labels and probabilities, in a folder of Parquet files.
     """
     if dask is not None:
-        _refuse_beside_dask({"--encoding": encoding, "--sets": sets is not None})
+        others: dict[str, Any] = {"--encoding": encoding, "--sets": sets is not None, "--cost": cost}
+        others |= {"--only-predictions": only_predictions, "--threshold": threshold}
+        _refuse_beside_dask(others | {"--reject": reject is not None, "--positive": positive})
         from . import _dask
 
         _dask.predict(model, data, save, dask, json)
         return
     _check_output(save, Path(data), model)
+    decisions = options.decisions(cost, threshold, reject, positive)
     from ..tabular import read_table
 
     table = read_table(Path(data), encoding)
     loaded = _load(model)
     frame, notes = loaded.frame(table)
-    predictions = loaded.predictions_of_frame(frame, sets)
+    predictions = loaded.predictions_of_frame(frame, sets, decisions)
     columns: dict[str, Any] = {table.unit: table.positions}
-    for column in loaded.schema_.columns:
-        if column.kind == "id" and column.name in table.columns:
-            taken = column.name in predictions or column.name == table.unit
-            columns[f"{column.name} (of the table)" if taken else column.name] = table.columns[column.name]
+    for name in () if only_predictions else loaded.identifiers(table):
+        taken = name in predictions or name == table.unit
+        columns[f"{name} (of the table)" if taken else name] = table.columns[name]
     columns |= predictions
     print_notes(notes)
     if save is None and json:
@@ -227,21 +259,36 @@ def predict(
         print_line(f"rows far from the training rows (column 'far'), with unreliable predictions: {far}", "yellow")
 
 
-def evaluate(model: ModelFile, data: TableFile, encoding: Encoding = None, json: AsJson = False) -> None:
-    """Score a model on rows with known labels: error, log loss and calibration, with standard errors."""
+def evaluate(
+    model: ModelFile,
+    data: TableFile,
+    cost: options.Cost = None,
+    threshold: options.Threshold = None,
+    reject: options.Reject = None,
+    positive: options.Positive = None,
+    encoding: Encoding = None,
+    json: AsJson = False,
+) -> None:
+    """Score a model on rows with known labels: error, log loss, ranking, calibration; recall and precision by label.
+
+    With costs or a threshold, here or in 'gpclass fit', also the mean cost of the decisions beside that of the best
+    decision that is the same for every row; recall, precision and the confusion matrix are then those of the decisions.
+    """
+    decisions = options.decisions(cost, threshold, reject, positive)
     from ..tabular import read_table
 
     loaded = _load(model)
-    scores, predicted, notes = loaded.evaluate(read_table(data, encoding))
+    scores, predicted, notes = loaded.evaluate(read_table(data, encoding), decisions)
     print_notes(notes)
-    from ..tabular.evaluation import confusion
+    from ..tabular.evaluation import MANY_CLASSES, confusion, remarks
 
     counts = confusion(**predicted).tolist() if loaded.labels else None
     if json:
-        print_json({"scores": scores, "confusion": counts, "classes": loaded.labels, "notes": notes})
+        said = remarks(scores)
+        print_json({"scores": scores, "confusion": counts, "classes": loaded.labels, "remarks": said, "notes": notes})
         return
-    tables.show_scores(scores, f"{count(scores['rows'], 'row')} of {data}")
-    if counts and len(loaded.labels) <= 12:
+    tables.show_scores(scores, f"{count(scores['rows'], 'row')} of {data}", loaded.labels)
+    if counts and len(loaded.labels) < MANY_CLASSES:
         tables.show_confusion(loaded.labels, counts)
 
 
@@ -339,17 +386,23 @@ def _load(path: Path) -> TableModel:
 
 
 def _csv(columns: Mapping[str, Any]) -> str:
-    """Regression predictions have twelve digits, other numbers six."""
+    """Regression predictions have twelve digits, other numbers six; probabilities near 1 as many as those near 0."""
     import pandas as pd
 
+    from ..tabular.tables import probability_text
+
     def cell(name: str, value: Any) -> Any:
-        return f"{value:.{12 if name == 'prediction' else 6}g}" if isinstance(value, float) else value
+        if not isinstance(value, float):
+            return value
+        return probability_text(value) if name.startswith("p_") else f"{value:.{12 if name == 'prediction' else 6}g}"
 
     texts = {name: [cell(name, value) for value in values] for name, values in columns.items()}
     return pd.DataFrame(texts).to_csv(index=False, lineterminator="\n")
 
 
 def _summary(model: TableModel) -> dict[str, Any]:
+    from ..tabular.evaluation import remarks
+
     return {
         "target": model.target,
         "task": model.task_,
@@ -357,6 +410,7 @@ def _summary(model: TableModel) -> dict[str, Any]:
         "estimator": type(model.estimator_).__name__,
         "how": model.how_,
         "scores": model.scores_,
+        "remarks": remarks(model.scores_),
         "columns": [
             {"column": column.name, "kind": column.kind, "missing": column.n_missing, "about": column.summary()}
             for column in model.schema_.columns

@@ -31,6 +31,8 @@ class DecisionRule:
         not named.
     reject : float or None, default=None
         What it costs to let a person decide; None never does.
+    threshold : dict of one label to a probability, or None
+        Decide for this label from this probability on, else for the other one, whatever the costs say; two labels.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class DecisionRule:
     classes: Any
     costs: Any = None
     reject: float | None = None
+    threshold: Mapping[Any, float] | None = None
 
     def __post_init__(self) -> None:
         classes = np.asarray(self.classes)
@@ -61,6 +64,8 @@ class DecisionRule:
             raise ValueError(f"expected finite costs ({K}, {K}), got {table.shape}")
         if self.reject is not None and not (isinstance(self.reject, Real) and np.isfinite(self.reject)):
             raise ValueError(f"expected a cost to reject, or None, got {self.reject!r}")
+        if self.threshold is not None:
+            _check_threshold(self.threshold, classes)
         object.__setattr__(self, "classes", classes)
         object.__setattr__(self, "costs", table)
 
@@ -71,10 +76,19 @@ class DecisionRule:
     def choose(self, proba: Any) -> np.ndarray:
         """The column (n,) of the cheapest decision, -1 where the row is rejected."""
         expected = self.expected_costs(proba)
-        cheapest = expected.argmin(axis=1)
+        chosen = expected.argmin(axis=1) if self.threshold is None else self._by_threshold(proba)
         if self.reject is None:
-            return cheapest
-        return np.where(expected.min(axis=1) > self.reject, -1, cheapest)
+            return chosen
+        return np.where(expected[np.arange(len(chosen)), chosen] > self.reject, -1, chosen)
+
+    def _by_threshold(self, proba: Any) -> np.ndarray:
+        ((label, value),) = (self.threshold or {}).items()
+        own = int(label_positions([label], self.classes)[0])
+        return np.where(self._checked(proba)[:, own] >= value, own, 1 - own)
+
+    def chosen_costs(self, proba: Any) -> np.ndarray:
+        """The expected cost (n,) of what is decided, or of asking."""
+        return self._paid(self.expected_costs(proba), self.choose(proba))
 
     def predict(self, proba: Any, rejected: Any = None) -> np.ndarray:
         """The labels (n,) to act on; ``rejected`` where a person should decide."""
@@ -85,17 +99,34 @@ class DecisionRule:
         found[chosen < 0] = rejected
         return found
 
+    def costs_paid(self, y: Any, chosen: np.ndarray) -> np.ndarray:
+        """The cost (n,) of chosen columns, or of asking, where the labels are y."""
+        return self._paid(self.costs[label_positions(y, self.classes)], chosen)
+
     def mean_cost(self, y: Any, proba: Any, sample_weight: Any = None) -> float:
         """What the decisions cost on average where the labels are y."""
-        truth, chosen = label_positions(y, self.classes), self.choose(proba)
-        paid = np.where(chosen < 0, 0.0 if self.reject is None else self.reject, self.costs[truth, chosen])
-        return float(np.average(paid, weights=sample_weight))
+        return float(np.average(self.costs_paid(y, self.choose(proba)), weights=sample_weight))
+
+    def _paid(self, costs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """The costs (n, K) of what was chosen."""
+        asked = 0.0 if self.reject is None else self.reject
+        return np.where(chosen < 0, asked, costs[np.arange(len(chosen)), chosen])
 
     def _checked(self, proba: Any) -> np.ndarray:
         found = np.asarray(proba, dtype=float)
         if found.ndim != 2 or found.shape[1] != len(self.classes):
             raise ValueError(f"expected probabilities (n, {len(self.classes)}), got {found.shape}")
         return found
+
+
+def _check_threshold(threshold: Any, classes: np.ndarray) -> None:
+    expected = "expected a threshold such as {'fraud': 0.2}, of one of two labels"
+    if not (isinstance(threshold, Mapping) and len(threshold) == 1) or len(classes) != 2:
+        raise ValueError(f"{expected}, got {threshold!r} for {len(classes)} labels")
+    ((label, value),) = threshold.items()
+    label_positions([label], classes)
+    if not (isinstance(value, Real) and float(value) >= 0.0):
+        raise ValueError(f"{expected}, a probability, got {value!r}")
 
 
 class Threshold(NamedTuple):
@@ -108,7 +139,13 @@ class Threshold(NamedTuple):
 
 
 def best_threshold(
-    y: Any, proba: Any, label: Any, *, false_negative: float = 1.0, false_positive: float = 1.0
+    y: Any,
+    proba: Any,
+    label: Any,
+    *,
+    false_negative: float = 1.0,
+    false_positive: float = 1.0,
+    sample_weight: Any = None,
 ) -> Threshold:
     """The threshold with the least cost on these rows, halfway between two probabilities that occur.
 
@@ -119,6 +156,7 @@ def best_threshold(
         Of rows that the model has not seen, such as a column of ``loo_proba_``. Where they are calibrated the result is
         near false_positive / (false_positive + false_negative), which needs no rows.
     false_negative, false_positive : what it costs to miss the label, and to decide for it wrongly
+    sample_weight : weights (n,) of the rows, or None
     """
     truth, p = np.asarray(y) == label, np.asarray(proba, dtype=float)
     if p.shape != truth.shape or p.ndim != 1 or not np.all(np.isfinite(p)):
@@ -129,13 +167,14 @@ def best_threshold(
         )
     if not (false_negative > 0 and false_positive > 0):
         raise ValueError(f"expected positive costs, got {false_negative!r} and {false_positive!r}")
+    w = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     values, place = np.unique(p, return_inverse=True)
-    with_label = np.bincount(place, truth, len(values))
-    without = np.bincount(place, ~truth, len(values))
+    with_label = np.bincount(place, w * truth, len(values))
+    without = np.bincount(place, w * ~truth, len(values))
     # From the k-th value on: those below are missed, those from it on are false alarms.
     missed = np.concatenate([[0.0], np.cumsum(with_label)])
     alarms = without.sum() - np.concatenate([[0.0], np.cumsum(without)])
-    cost = (false_negative * missed + false_positive * alarms) / len(p)
+    cost = (false_negative * missed + false_positive * alarms) / w.sum()
     best = int(np.argmin(cost))
     borders = np.concatenate([[0.0], 0.5 * (values[1:] + values[:-1]), [np.nextafter(1.0, 2.0)]])
     return Threshold(float(borders[best]), float(cost[best]), float(min(cost[0], cost[-1])))

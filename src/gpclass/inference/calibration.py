@@ -80,9 +80,19 @@ def calibrate(predictions: Sequence[LooPrediction], y: np.ndarray, weights: np.n
         return float(-log_prior - weights @ mixed), -np.array(by_prior) - slopes @ weights
 
     start = np.array([0.0, 0.0, -np.log(1.0 + weights.sum())])
-    bounds = [(-3.0, 3.0), (-6.0, 6.0), (-30.0, logit(_MOST))]
+    bounds = [(-3.0, 3.0), (-6.0, 6.0), (logit(least_lapse_rate(weights.sum(), n_outcomes)), logit(_MOST))]
     mean_scale, variance_scale, lapse_rate = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     return Calibration(float(np.exp(mean_scale)), float(np.exp(variance_scale)), float(expit(lapse_rate)))
+
+
+def least_lapse_rate(n: float, n_classes: int) -> float:
+    """The lapse rate e after n rows is never smaller, whatever they show.
+
+    The slope of the log posterior in logit(e) is 0.1 (1 - e) - e from the prior, and from each row, where the model
+    gives its label the probability Z, e (1 - e) (1/K - Z) / ((1 - e) Z + e/K). That is smallest at Z = 1 and there at
+    least -e (K - 1) / K. So the sum is positive for e < 0.1 / (1.1 + n (K - 1) / K).
+    """
+    return _LAPSES / (1.0 + _LAPSES + n * (n_classes - 1) / n_classes)
 
 
 def _slopes(prediction: LooPrediction, y: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

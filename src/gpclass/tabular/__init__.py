@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .columns import Column, Schema
     from .comparison import compare_on_table
+    from .deciding import Decisions
     from .drift import check_drift
     from .explanation import explain
     from .model import TableModel
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 _MODULES = {
     **dict.fromkeys(["Column", "Schema"], "columns"),
     **dict.fromkeys(["Table", "TableError", "from_frame", "read_table"], "tables"),
-    **{"TableModel": "model", "compare_on_table": "comparison", "explain": "explanation"},
+    **{"TableModel": "model", "compare_on_table": "comparison", "Decisions": "deciding", "explain": "explanation"},
     **{"check_drift": "drift", "explain_row": "row_explanation"},
 }
 
-__all__ = ["Column", "Schema", "Table", "TableError", "TableModel", "check_drift", "compare_on_table", "explain"]
-__all__ += ["explain_row", "from_frame", "read_table"]
+__all__ = ["Column", "Decisions", "Schema", "Table", "TableError", "TableModel", "check_drift", "compare_on_table"]
+__all__ += ["explain", "explain_row", "from_frame", "read_table"]
 
 
 def __getattr__(name: str) -> Any:

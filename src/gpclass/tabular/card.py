@@ -14,7 +14,7 @@ from ..io import html as pages
 from . import card_figures as figures
 from .columns import numeric_values
 from .dependence import dependence
-from .evaluation import confusion, formatted_scores
+from .evaluation import class_table, confusion, formatted_scores
 from .explanation import explain, influence_unit
 from .model import TableModel
 from .verdict import verdict
@@ -91,7 +91,9 @@ def _head(model: TableModel, name: str) -> str:
 def _scores(model: TableModel, with_rows: bool) -> str:
     scores = formatted_scores(model.scores_)
     parts = [
-        _paragraph(f"{_METHODS[model.how_]} {model.scores_['rows']} rows; ± is one standard error."),
+        _paragraph(
+            f"{_METHODS[model.how_]} {model.scores_['rows']} rows; ± is a standard error, brackets are 95 % intervals."
+        ),
         pages.table("Scores", ["", "", ""], [[escape(a), f"<b>{escape(b)}</b>", escape(c)] for a, b, c in scores]),
     ]
     if model.task_ != "regression":
@@ -100,17 +102,24 @@ def _scores(model: TableModel, with_rows: bool) -> str:
         figure = figures.figure(
             lambda ax: draw(labels, probas, classes, ax=ax), "Reliability diagram", size=figures.SQUARE
         )
-        parts += [figure, _confusion(model)]
+        parts += [figure, _by_class(model), _confusion(model)]
     elif with_rows:
         parts.append(figures.figure(figures.draw_regression, "Targets against predictions", model, size=figures.SQUARE))
     return _section("Scores", *parts)
+
+
+def _by_class(model: TableModel) -> str:
+    title, heads, rows = class_table(model.scores_, model.labels)
+    rule = "" if model.rule_ is None else "\n" + _paragraph(f"The model {model.rule_text()}.")
+    return f"<h3>{escape(title)}</h3>{rule}\n" + _table(title, heads, rows, numbers=range(1, len(heads)))
 
 
 def _confusion(model: TableModel) -> str:
     labels, K = model.labels, len(model.labels)
     if K > _CLASSES:
         return _paragraph(f"{K} classes: too many for a confusion matrix.")
-    counts = confusion(**model.scored_)
+    rule = model.rule_
+    counts = confusion(**model.scored_, decided=None if rule is None else rule.choose(model.scored_["proba"]))
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
     def cell(i: int, j: int) -> str:
@@ -121,7 +130,8 @@ def _confusion(model: TableModel) -> str:
     rows = [[escape(labels[i]), *[cell(i, j) for j in range(K)]] for i in range(K)]
     n_shown = len(model.scored_["labels"])
     note = "" if n_shown == model.scores_["rows"] else f" ({n_shown} of them)"
-    heading = f"<h3>Confusion matrix <span class=soft>rows by label, columns by prediction{note}</span></h3>"
+    by = "prediction" if rule is None else "decision"
+    heading = f"<h3>Confusion matrix <span class=soft>rows by label, columns by {by}{note}</span></h3>"
     return heading + "\n" + pages.table("Confusion matrix", ["", *labels], rows, numbers=range(1, K + 1))
 
 

@@ -10,7 +10,10 @@ from sklearn.base import clone
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from ..evaluation.metrics import calibration_error, label_positions
+from ..evaluation.class_scores import classification_scores as classification_scores
+from ..evaluation.class_scores import log_losses as log_losses
+from ..evaluation.intervals import mean_and_error, wilson
+from ..evaluation.metrics import label_positions
 from .imputation import TableImputer
 from .tables import Table, TableError
 
@@ -19,6 +22,8 @@ _TEST_SIZE, _MAX_TEST_ROWS = 0.2, 2000
 FOLDS = 5
 #: Rows listed as informative or surprising.
 _LISTED = 10
+#: From this number of labels on tables show the labels with the lowest recall, so many.
+MANY_CLASSES, _WORST_CLASSES = 12, 5
 
 
 class Predictions(NamedTuple):
@@ -130,37 +135,13 @@ def predicted(model: Any, X: Any, classes: Any) -> dict[str, np.ndarray]:
 # ---- scores ----------------------------------------------------------------------------------------------------------
 
 
-def classification_scores(
-    labels: np.ndarray, proba: np.ndarray, ordered: bool = False, weights: np.ndarray | None = None
-) -> dict[str, Any]:
-    """Scores of probabilities (n, K) for the label positions (n,); ``ordered`` adds the mean distance in steps of the
-    order, ``weights`` (n,) weigh the rows."""
-    n, K = proba.shape
-    w = np.ones(n) if weights is None else weights
-    shares = np.bincount(labels, w, minlength=K) / w.sum()
-    predicted = proba.argmax(axis=1)
-    scores = {
-        "rows": n,
-        **_mean("error", (predicted != labels).astype(float), w),
-        **_mean("log_loss", log_losses(labels, proba), w),
-        "calibration_error": calibration_error(labels, proba, np.arange(K), sample_weight=weights),
-        # The scores of predicting the class frequencies.
-        "guess_error": float(1.0 - shares.max()),
-        "guess_log_loss": float(-np.sum(shares[shares > 0] * np.log(shares[shares > 0]))),
-    }
-    if ordered:
-        scores |= _mean("mean_steps_off", np.abs(predicted - labels).astype(float), w)
-    return scores
-
-
-def confusion(labels: np.ndarray, proba: np.ndarray) -> np.ndarray:
-    """Confusion matrix (K, K): rows by label, columns by prediction."""
-    return confusion_matrix(labels, proba.argmax(axis=1), labels=range(proba.shape[1]))
-
-
-def log_losses(labels: np.ndarray, proba: np.ndarray) -> np.ndarray:
-    """The log loss of each row."""
-    return -np.log(np.maximum(proba[np.arange(len(proba)), labels], 1e-300))
+def confusion(labels: np.ndarray, proba: np.ndarray, decided: np.ndarray | None = None) -> np.ndarray:
+    """Confusion matrix (K, K): rows by label, columns by prediction, or by decision where there is one."""
+    predicted = proba.argmax(axis=1) if decided is None else decided
+    known = predicted >= 0
+    if not np.any(known):
+        return np.zeros((proba.shape[1], proba.shape[1]), dtype=int)
+    return confusion_matrix(labels[known], predicted[known], labels=range(proba.shape[1]))
 
 
 def regression_scores(y: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> dict[str, Any]:
@@ -168,6 +149,7 @@ def regression_scores(y: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> dict[s
     residual, w = y - mean, np.ones(len(y))
     log_density = -0.5 * (residual / sd) ** 2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
     inside = (np.abs(residual) <= 1.6448536269514722 * sd).astype(float)
+    low, high = wilson(float(inside.mean()), len(y))
     # Squares of tiny values underflow: a power of two as unit avoids that without rounding.
     unit = float(np.ldexp(1.0, np.frexp(max(np.abs(y).max(), np.abs(residual).max()))[1]))
     squares = (residual / unit) ** 2
@@ -181,44 +163,133 @@ def regression_scores(y: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> dict[s
         "explained": float(1.0 - squares.mean() / spread**2) if spread > 0 else 0.0,
         **_mean("log_loss", -log_density, w),
         **_mean("inside_90", inside, w),
+        "inside_90_low": low,
+        "inside_90_high": high,
         "guess_rmse": unit * spread,
     }
 
 
 def _mean(name: str, values: np.ndarray, weights: np.ndarray) -> dict[str, float | None]:
-    """A weighted mean and its standard error, None for one row."""
-    mean = float(np.average(values, weights=weights))
-    n = len(values)
-    error = np.sqrt(np.sum((weights * (values - mean)) ** 2) * n / max(n - 1, 1)) / weights.sum()
-    return {name: mean, f"{name}_se": float(error) if n > 1 else None}
+    mean, error = mean_and_error(values, weights)
+    return {name: mean, f"{name}_se": error}
+
+
+# ---- scores as text --------------------------------------------------------------------------------------------------
 
 
 def formatted_scores(scores: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Name, value with standard error, and a reference value of each score, as text."""
+    """Name, value with standard error or 95 % interval, and a reference value of each score, as text."""
 
-    def text(name: str, digits: str, factor: float = 1.0, unit: str = "") -> str:
-        value, error = factor * scores[name], scores[f"{name}_se"]
-        return f"{value:z{digits}}{unit}" + ("" if error is None else f" ± {factor * error:{digits}}")
+    def text(name: str, digits: int = 4) -> str:
+        return with_error(scores[name], scores[f"{name}_se"], digits)
 
-    def percent(name: str) -> str:
-        return text(name, ".2f", 100.0, " %")
-
-    log_loss = ("log loss", text("log_loss", ".4f"))
     if "rmse" in scores:
+        rmse_se = scores["rmse_se"]
         return [
-            ("root mean square error", text("rmse", ".4g"), f"predicting the mean {scores['guess_rmse']:.4g}"),
+            (
+                "root mean square error",
+                f"{scores['rmse']:.4g}" + (f" ± {rmse_se:.4g}" if rmse_se else ""),
+                f"predicting the mean {scores['guess_rmse']:.4g}",
+            ),
             ("variance explained", f"{100 * scores['explained']:z.1f} %", ""),
-            ("inside the 90 % interval", percent("inside_90"), "expected 90 %"),
-            (*log_loss, "nats per row"),
+            ("inside the 90 % interval", percentage(scores, "inside_90"), "expected 90 %"),
+            ("log loss", text("log_loss"), "nats per row"),
         ]
     rows = [
-        ("error", percent("error"), f"predicting the most frequent label {100 * scores['guess_error']:.2f} %"),
-        (*log_loss, f"nats per row; predicting class frequencies {scores['guess_log_loss']:.4f}"),
+        ("error", percentage(scores, "error"), f"most frequent label {100 * scores['guess_error']:.2f} %"),
+        ("log loss", text("log_loss"), f"class frequencies {scores['guess_log_loss']:.4f}; nats"),
+        ("Brier score", text("brier"), f"class frequencies {scores['guess_brier']:.4f}"),
+        *_ranking_rows(scores),
         ("calibration error", f"{100 * scores['calibration_error']:.1f} %", "mean gap between confidence and accuracy"),
     ]
     if "mean_steps_off" in scores:
-        rows.insert(1, ("steps off", text("mean_steps_off", ".3f"), "mean distance of the prediction in the order"))
+        rows.insert(1, ("steps off", text("mean_steps_off", 3), "mean distance of the prediction in the order"))
+    if "mean_cost" in scores:
+        constant = f"{scores['guess_decision']!r} for all rows {scores['guess_mean_cost']:.4g}"
+        rows.append(("mean cost", text("mean_cost"), constant))
+    if "asked" in scores:
+        rows.append(("rows to ask about", percentage(scores, "asked"), f"asking costs {scores['rule']['reject']:g}"))
     return rows
+
+
+def _ranking_rows(scores: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """ROC AUC and average precision, where rows of several labels have been scored."""
+    if scores["roc_auc"] is None:
+        return []
+    of, positive = "mean of labels; ", scores["positive"]
+    if positive is not None:
+        of = f"of {scores['by_class'][positive].get('label', positive)!r}; "
+    areas = [area(scores, name) for name in ("roc_auc", "average_precision")]
+    guess = f"{of}at random {scores['guess_average_precision']:.3f}"
+    return [
+        ("ROC AUC", areas[0], f"{of if positive is None else ''}at random 0.5"),
+        ("average precision", areas[1], guess),
+    ]
+
+
+def with_error(value: float, error: float | None, digits: int = 4) -> str:
+    """A mean and its standard error, with more digits where the error would be shown as zero. Equal rows, which tell
+    nothing of the error, show none."""
+    if not error:
+        return f"{value:z.{digits}f}"
+    digits = min(12, max(digits, int(np.ceil(-np.log10(error)))))
+    return f"{value:z.{digits}f} ± {error:.{digits}f}"
+
+
+def percentage(scores: Mapping[str, Any], name: str, digits: int = 2, unit: str = " %") -> str:
+    """A proportion and its 95 % interval."""
+    value, low, high = (100.0 * scores[f"{name}{end}"] for end in ("", "_low", "_high"))
+    return f"{value:z.{digits}f}{unit} ({_rounded_out(low, high, digits)})"
+
+
+def area(scores: Mapping[str, Any], name: str, digits: int = 3) -> str:
+    """A score between 0 and 1 and its 95 % interval."""
+    return f"{scores[name]:.{digits}f} ({_rounded_out(scores[f'{name}_low'], scores[f'{name}_high'], digits)})"
+
+
+def _rounded_out(low: float, high: float, digits: int) -> str:
+    """The ends of an interval, rounded away from each other, so that none looks more certain than it is."""
+    unit = 10.0**digits
+    ends = (np.floor(low * unit + 1e-9) / unit, np.ceil(high * unit - 1e-9) / unit)
+    return " to ".join(f"{end:z.{digits}f}" for end in ends)
+
+
+def class_table(scores: Mapping[str, Any], labels: Sequence[str]) -> tuple[str, list[str], list[list[str]]]:
+    """Title, heads and rows, as text, of recall, precision and ranking by label; of many labels those with the lowest
+    recall."""
+    order, title = list(range(len(labels))), "By label"
+    if len(labels) >= MANY_CLASSES:
+        recalls = [np.inf if row["recall"] is None else row["recall"] for row in scores["by_class"]]
+        order = np.argsort(recalls, kind="stable")[:_WORST_CLASSES].tolist()
+        title = f"The {_WORST_CLASSES} of {len(labels)} labels with the lowest recall"
+    rank = "average_precision" if len(labels) == 2 else "roc_auc"  # of two labels the ROC AUC is the same
+    rows = []
+    for k in order:
+        own = scores["by_class"][k]
+        cells = ["" if own[name] is None else percentage(own, name, 1, "") for name in ("recall", "precision")]
+        rows.append([labels[k], str(own["rows"]), *cells, "" if own[rank] is None else area(own, rank, 2)])
+    heads = ["label", "rows", "recall %", "precision %", "average precision" if len(labels) == 2 else "ROC AUC"]
+    return f"{title}; brackets are 95 % intervals", heads, rows
+
+
+def remarks(scores: Mapping[str, Any]) -> list[str]:
+    """What scores mean in plain words where the model is no better than a guess."""
+    if "rmse" in scores:
+        return []
+    found = []
+    for name, title, guess in (
+        ("error", "error", "predicting the most frequent label for every row"),
+        ("log_loss", "log loss", "predicting the class frequencies for every row"),
+        ("mean_cost", "cost of the decisions", "the same decision for every row"),
+    ):
+        if not scores.get(f"{name}_beats_guess", True):
+            clearly = "clearly " if scores[name] < scores[f"guess_{name}"] else ""
+            found.append(f"the {title} is not {clearly}better than that of {guess}")
+    if not scores["error_beats_guess"] and scores["log_loss_beats_guess"]:
+        rare = "the probabilities do tell rows apart: see ROC AUC and average precision"
+        sooner = "" if "mean_cost" in scores else "; --cost or --threshold decides for a rare label sooner"
+        found.append(rare + sooner)
+    return found
 
 
 # ---- rows to inspect -------------------------------------------------------------------------------------------------

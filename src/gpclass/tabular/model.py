@@ -15,13 +15,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..evaluation.decisions import DecisionRule
 from ..evaluation.metrics import label_positions
 from ..evaluation.prediction_sets import PredictionSets
 from ..evaluation.uncertainty import entropy_split, similarity, similarity_within
 from ..training.monitor import duration
 from ..training.time_limit import TimeLimit
 from . import evaluation, targets
-from .columns import Schema, numeric_values, view_columns, view_kernel
+from .columns import Column, Schema, numeric_values, view_columns, view_kernel
+from .deciding import ASK, Decisions, class_weights, decision_scores, described, written_costs
 from .duration import expected_seconds, slowness
 from .evaluation import Predictions, evenly_spaced, fit_clone, unknown_categories_ignored
 from .imputation import TableImputer
@@ -44,8 +46,9 @@ class TableModel(BaseEstimator):
     """A model of one column of a table given the others; ``gpclass fit`` fits and saves one.
 
     Tables are data frames, or come from ``read_table``; columns may hold numbers, text and missing values. The
-    estimator depends on the task and the number of rows. Predicted labels have the type of the given ones. No class is
-    ever less probable than 1 / ((n + 2) K), with n training rows: they cannot rule out a class.
+    estimator depends on the task and the number of rows. Predicted labels have the type of the given ones. No class of
+    K is ever less probable than 1 / (10 n (K - 1) + 11 K), where n is the number of training rows, or the sum of their
+    weights: rows cannot rule out a class.
 
     Parameters
     ----------
@@ -60,6 +63,13 @@ class TableModel(BaseEstimator):
     engine : one of "auto", "vb", "ep", "laplace", "nearest", "sparse" and "ivm"
     time_limit : seconds after which learning stops; the model found so far is used, and a note says so. A model whose
         scores need further fits shares the time out among them.
+    class_weight : "balanced" or dict of label to weight; probabilities are those of a population with these weights
+    costs : what mistakes cost, 1 where nothing is said: dict of (label, decision) or "label->decision" to cost;
+        "false_negative" and "false_positive" are the costs of missing the positive label and of deciding for it wrongly
+    threshold : decide for the positive label from this probability on, or "auto": from that with the least cost on
+        the predictions of training rows without their labels; two labels
+    reject : cost of asking a person, who decides where every decision is expected to cost more
+    positive : the positive label, by default the rarer one of two
     random_state : int
 
     Attributes
@@ -67,7 +77,9 @@ class TableModel(BaseEstimator):
     estimator_ : fitted estimator of gpclass
     schema_ : kinds of the columns
     task_ : one of "classification", "ordinal", "semi-supervised" and "regression"
-    scores_ : error, log loss and calibration, or scores of regression, from predictions without the rows' own labels
+    scores_ : scores of predictions without the rows' own labels: error, log loss, Brier score, ranking, calibration,
+        every label by itself, and the cost of decisions; or scores of regression
+    rule_ : ``DecisionRule``, None without costs, threshold and reject
     how_ : how these predictions were made: "leave-one-out", "held-out" or "labels hidden"
     scored_, scored_weights_ : these predictions, of at most 5000 rows, and the sample weights of these rows, or None
     informative_, surprising_ : rows that influence the model most, and rows that it predicted worst
@@ -99,6 +111,11 @@ class TableModel(BaseEstimator):
         category: Collection[str] = (),
         engine: str = "auto",
         time_limit: float | None = None,
+        class_weight: Any = None,
+        costs: Mapping[Any, float] | None = None,
+        threshold: Any = None,
+        reject: float | None = None,
+        positive: Any = None,
         random_state: int = 0,
     ) -> None:
         self.target = target
@@ -112,6 +129,11 @@ class TableModel(BaseEstimator):
         self.category = category
         self.engine = engine
         self.time_limit = time_limit
+        self.class_weight = class_weight
+        self.costs = costs
+        self.threshold = threshold
+        self.reject = reject
+        self.positive = positive
         self.random_state = random_state
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
@@ -157,7 +179,11 @@ class TableModel(BaseEstimator):
         target = targets.read_target(table, self.target, self.task_, self.order, self.unlabelled, labels)
         weights = None if self.weights is None else targets.read_weights(table, self.weights, self.target, self.notes_)
         raw = self._fit_columns(table)
+        if self.task_ != "regression":
+            self._check_decisions()
         estimator = self._make_estimator(len(raw))
+        if self.class_weight is not None:
+            estimator.set_params(class_weight=class_weights(self.class_weight, np.unique(target).tolist()))
         expected = None if on_estimate is None else expected_seconds(estimator, raw, target)
         if on_estimate is not None and expected is not None:
             on_estimate(self._n_fits(estimator) * expected * slowness(clock))
@@ -165,6 +191,9 @@ class TableModel(BaseEstimator):
             callbacks = (*callbacks, TimeLimit(self.time_limit / self._n_fits(estimator), clock=clock))
         predictions = self._fit_estimator(estimator, raw, target, weights, callbacks)
         self.notes_ += self._left_out_note()
+        if self.class_weight is not None:
+            frequencies = "probabilities are those of a population with other class frequencies than the table"
+            self.notes_.append(f"class weights: {frequencies}, and so are scores and expected costs")
         self._keep_scores(predictions, weights)
         self._keep_rows(table, raw, predictions)
         self._keep_training(table, target, weights)
@@ -188,6 +217,7 @@ class TableModel(BaseEstimator):
             setattr(self, name, _as_list(getattr(self, name)))
         if self.views is not None:
             self.views = {name: _as_list(patterns) for name, patterns in self.views.items()}
+        self.costs = written_costs(self.costs)
 
     def _check_settings(self) -> None:
         task, engine = self.task_, self.engine
@@ -199,6 +229,13 @@ class TableModel(BaseEstimator):
             raise TableError("--views is for tables in which all labels are known; got --unlabelled")
         if engine == "nearest" and self.views:
             raise TableError("--engine nearest does not support --views; use --engine auto")
+        if task == "regression" and (self._decisions() != Decisions() or self.class_weight is not None):
+            raise TableError("costs, thresholds and class weights are for labels; got a regression")
+        if self.class_weight is not None and (task != "classification" or engine in ("ep", "sparse", "ivm")):
+            got = task if task != "classification" else f"--engine {engine}"
+            raise TableError(
+                f"--class-weight is for unordered classes and --engine auto, vb, laplace, nearest; got {got}"
+            )
         if engine in ("sparse", "ivm") and (self.weights is not None or self.views):
             raise TableError(f"--engine {engine} supports neither --weights nor --views; use --engine auto")
         allowed = {
@@ -208,6 +245,16 @@ class TableModel(BaseEstimator):
         }
         if engine not in allowed.get(task, ENGINES):
             raise TableError(f"expected --engine {' or '.join(allowed[task])} for {task}, got {engine!r}")
+
+    def _decisions(self) -> Decisions:
+        return Decisions(self.costs, self.threshold, self.reject, self.positive)
+
+    def _check_decisions(self) -> None:
+        """Refuse costs, thresholds and class weights of other labels before the fit."""
+        labels = [str(label_text(label)) for label in self.order or self._counts]
+        decisions = self._decisions()
+        decisions.check(labels, decisions.positive_position(labels, self._counts))
+        class_weights(self.class_weight, labels)
 
     def _fit_columns(self, table: Table) -> Any:
         """Infer the kinds of the columns; returns the frame of the used ones, with missing values."""
@@ -309,10 +356,16 @@ class TableModel(BaseEstimator):
 
     def _keep_scores(self, predictions: Predictions, weights: np.ndarray | None) -> None:
         self.how_, rows, scored = predictions
-        self.scores_ = self._scores_of(scored, None if weights is None else weights[rows])
+        weights = None if weights is None else weights[rows]
         kept = evenly_spaced(len(rows), KEPT_SCORES)
         self.scored_ = {name: values[kept] for name, values in scored.items()}
-        self.scored_weights_ = None if weights is None else weights[rows[kept]]
+        self.scored_weights_ = None if weights is None else weights[kept]
+        self.rule_, decided, positive = None, None, None
+        if self.task_ != "regression":
+            decisions, positive = self._decisions(), self._positive()
+            self.rule_ = decisions.rule(self.labels, positive, scored, weights)
+            decided = None if self.rule_ is None else decisions.decide(self.rule_, positive, scored, weights)
+        self.scores_ = self._scores_of(scored, weights, positive, self.rule_, decided)
 
     def _keep_rows(self, table: Table, raw: Any, predictions: Predictions) -> None:
         self.surprising_ = evaluation.surprising_rows(table, predictions, self.labels)
@@ -388,6 +441,47 @@ class TableModel(BaseEstimator):
         more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
         return ", ".join(shown[:12]) + more
 
+    def _positive(self, decisions: Decisions | None = None) -> int | None:
+        """The positive label's position; None where there are several and none is named, and for regression."""
+        own = self._decisions().updated(decisions or Decisions())
+        return own.positive_position(self.labels, self._counts) if self.labels else None
+
+    def rule(self, decisions: Decisions | None = None) -> DecisionRule | None:
+        """How to decide: as in fit, but for what is given. A threshold is tuned on predictions of training rows."""
+        check_is_fitted(self, "estimator_")
+        if decisions is None or decisions == Decisions():
+            return self.rule_
+        if self.task_ == "regression":
+            raise TableError("costs and thresholds are for labels; the model is a regression")
+        own, positive = self._decisions().updated(decisions), self._positive(decisions)
+        return own.rule(self.labels, positive, self.scored_, self.scored_weights_)
+
+    def rule_text(self) -> str:
+        """What the rule of the fit does, in a sentence."""
+        return "" if self.rule_ is None else described(self.rule_, self._positive())
+
+    def decide(self, table: Any, decisions: Decisions | None = None) -> np.ndarray:
+        """The decision of least expected cost, or by the threshold, for each row; "ask" where a person should look."""
+        proba, rule = self.predict_proba(table), self.rule(decisions)
+        return self._decided(proba.argmax(axis=1) if rule is None else rule.choose(proba))
+
+    def _decided(self, chosen: np.ndarray) -> np.ndarray:
+        if not np.any(chosen < 0):
+            return self.classes_[chosen]
+        found = self.classes_[chosen].astype(object)
+        found[chosen < 0] = ASK
+        return found
+
+    def identifiers(self, table: Table) -> list[str]:
+        """Columns that identify the rows of a table: those left out as such, and those dropped on request that differ
+        in every row."""
+
+        def identifies(column: Column) -> bool:
+            cells = table.columns.get(column.name, [])
+            return column.kind == "id" or (column.name in self.drop and len(set(cells)) == len(cells) > 1)
+
+        return [column.name for column in self.schema_.columns if column.name in table.columns and identifies(column)]
+
     def frame(self, table: Any) -> tuple[Any, list[str]]:
         """The rows as input of the estimator, and notes about them."""
         check_is_fitted(self, "estimator_")
@@ -431,14 +525,21 @@ class TableModel(BaseEstimator):
         labels, proba = self.classes_[self.scored_["labels"]], self.scored_["proba"]
         return PredictionSets.calibrate(labels, proba, self.classes_, coverage, by_class, self.scored_weights_)
 
-    def predictions(self, table: Any, coverage: float | None = None) -> dict[str, np.ndarray]:
-        """Predictions, their uncertainty and the similarity of each row, as ``gpclass predict`` writes them;
-        ``coverage`` adds sets of labels (``predict_set``) as text, joined by bars."""
-        return self.predictions_of_frame(self._frame_with_warnings(table), coverage)
+    def predictions(
+        self, table: Any, coverage: float | None = None, decisions: Decisions | None = None
+    ) -> dict[str, np.ndarray]:
+        """Predictions, their uncertainty and the similarity of each row, as ``gpclass predict`` writes them.
 
-    def predictions_of_frame(self, frame: Any, coverage: float | None = None) -> dict[str, np.ndarray]:
+        ``coverage`` adds sets of labels (``predict_set``) as text, joined by bars. Decisions are added where the model
+        or ``decisions`` has costs or a threshold.
+        """
+        return self.predictions_of_frame(self._frame_with_warnings(table), coverage, decisions)
+
+    def predictions_of_frame(
+        self, frame: Any, coverage: float | None = None, decisions: Decisions | None = None
+    ) -> dict[str, np.ndarray]:
         """``predictions`` for a result of ``frame``."""
-        sets = None if coverage is None else self._prediction_sets(coverage)
+        rule, sets = self.rule(decisions), None if coverage is None else self._prediction_sets(coverage)
         found = evaluation.predicted(self.estimator_, frame, self._classes())
         with unknown_categories_ignored():
             closest = similarity(self.estimator_, frame)
@@ -452,6 +553,8 @@ class TableModel(BaseEstimator):
             split = entropy_split(self.estimator_, frame, proba=proba)
         return {
             "prediction": self.classes_[proba.argmax(axis=1)],
+            **({} if rule is None else {"decision": self._decided(rule.choose(proba))}),
+            **({} if rule is None else {"expected_cost": rule.chosen_costs(proba)}),
             **({} if sets is None else {"set": _joined(sets.of(proba), self.labels)}),
             **{f"p_{label}": proba[:, k] for k, label in enumerate(self.labels)},
             "entropy": split.total,
@@ -459,10 +562,12 @@ class TableModel(BaseEstimator):
             "entropy_aleatoric": split.aleatoric,
         } | far
 
-    def evaluate(self, table: Any) -> tuple[dict[str, Any], dict[str, np.ndarray], list[str]]:
-        """Scores on rows with known targets, the predictions behind them, and notes. Rows are weighted where the model
-        and the table have the column of weights."""
-        check_is_fitted(self, "estimator_")
+    def evaluate(
+        self, table: Any, decisions: Decisions | None = None
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray], list[str]]:
+        """Scores on rows with known targets, the predictions behind them, with the decisions where there are some, and
+        notes. Rows are weighted where the model and the table have the column of weights."""
+        rule = self.rule(decisions)
         notes: list[str] = []
         table = targets.mark_missing(_as_table(table), self.target, self.labels, self.unlabelled)
         table = targets.drop_missing(table, self.target, notes)
@@ -473,7 +578,9 @@ class TableModel(BaseEstimator):
         regression = self.task_ == "regression"
         known = {"y": numeric_values(table, self.target)} if regression else {"labels": self._positions(table)}
         scored = known | evaluation.predicted(self.estimator_, frame, self._classes())
-        return self._scores_of(scored, weights), scored, notes + frame_notes
+        decided = None if rule is None else rule.choose(scored["proba"])
+        scores = self._scores_of(scored, weights, self._positive(decisions), rule, decided)
+        return scores, scored | ({} if decided is None else {"decided": decided}), notes + frame_notes
 
     def _weighted(self, table: Table, notes: list[str]) -> tuple[Table, np.ndarray | None]:
         """The rows with positive weight, and their weights."""
@@ -487,10 +594,24 @@ class TableModel(BaseEstimator):
         rows = np.flatnonzero(weights > 0)
         return replace(table.subset(rows.tolist()), notes=table.notes), weights[rows]
 
-    def _scores_of(self, scored: dict[str, np.ndarray], weights: np.ndarray | None = None) -> dict[str, Any]:
+    def _scores_of(
+        self,
+        scored: dict[str, np.ndarray],
+        weights: np.ndarray | None,
+        positive: int | None,
+        rule: DecisionRule | None,
+        decided: np.ndarray | None,
+    ) -> dict[str, Any]:
         if self.task_ == "regression":
             return evaluation.regression_scores(**scored)
-        return evaluation.classification_scores(**scored, ordered=self.task_ == "ordinal", weights=weights)
+        scores = evaluation.classification_scores(
+            **scored, ordered=self.task_ == "ordinal", weights=weights, decided=decided, positive=positive
+        )
+        for label, own in zip(self.labels, scores["by_class"], strict=True):
+            own["label"] = label
+        if rule is not None and decided is not None:
+            scores |= decision_scores(rule, scored["labels"], decided, weights)
+        return scores
 
     def _positions(self, table: Table) -> np.ndarray:
         """The index of each row's label in the classes."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from io import StringIO
 from itertools import islice
+from math import floor, log10
 from pathlib import Path
 from typing import Any
 
@@ -296,3 +297,11 @@ def as_text(value: Any) -> str | None:
 def label_text(label: Any) -> str | None:
     """A label as text; "NA" and the like are labels here, and only an empty string is missing."""
     return (label.strip() or None) if isinstance(label, str) else as_text(label)
+
+
+def probability_text(p: float) -> str:
+    """A probability with six significant digits, of it or of its distance to 1, so that near 1 it can be ranked too."""
+    rest = 1.0 - p
+    if not 0.0 < rest < 0.1:
+        return f"{p:.6g}"
+    return f"{p:.{5 - floor(log10(rest))}f}"
