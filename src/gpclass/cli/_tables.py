@@ -21,7 +21,10 @@ def show_model(model: TableModel) -> None:
     print_line(f"{type(model.estimator_).__name__} of {model.target!r} from {used}, {model.about_['seconds']:g} s")
     if model.labels:
         print_line(f"labels: {model.label_counts()}")
-    show_scores(model.scores_, f"{model.how_}, {count(model.scores_['rows'], 'row')}")
+    if model.other_scores_:
+        show_scores_side_by_side(model)
+    else:
+        show_scores(model.scores_, f"{model.how_}, {count(model.scores_['rows'], 'row')}")
 
 
 def show_scores(scores: Mapping[str, Any], title: str) -> None:
@@ -30,6 +33,16 @@ def show_scores(scores: Mapping[str, Any], title: str) -> None:
     table = Table("", "", "", title=Text(title), title_justify="left", show_header=False, box=None)
     for name, value, reference in formatted_scores(scores):
         table.add_row(name, Text(value, style="bold"), Text(reference, style="dim"))
+    out.print(table)
+
+
+def show_scores_side_by_side(model: TableModel) -> None:
+    from ..tabular.grouped import side_by_side
+
+    (_, *heads, _), *lines = side_by_side(model.how_, model.scores_, model.other_scores_)
+    table = Table("", *heads, "", box=None)
+    for name, *values, reference in lines:
+        table.add_row(name, *[Text(value, style="bold") for value in values], Text(reference, style="dim"))
     out.print(table)
 
 

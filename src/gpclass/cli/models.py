@@ -55,6 +55,12 @@ def fit(
         Path | None,
         _option("A TOML file with the columns of each source, shape = \\['fou_*', 'mor_*']; weights are learned."),
     ] = None,
+    groups: Annotated[
+        str | None, _option("A column of what rows belong to, such as patients: adds scores for new ones.", "--groups")
+    ] = None,
+    time: Annotated[
+        str | None, _option("A column of numbers or dates: adds scores of later rows predicted from earlier ones.")
+    ] = None,
     drop: Drop = None,
     keep: Keep = None,
     category: Category = None,
@@ -78,6 +84,8 @@ def fit(
             "--regress": regress,
             "--unlabelled": unlabelled,
             "--weights": weights,
+            "--groups": groups,
+            "--time": time,
             "--engine": engine != "auto",
         }
         others |= {"--views": views, "--keep": keep, "--category": category, "--encoding": encoding}
@@ -104,6 +112,8 @@ def fit(
         unlabelled=unlabelled,
         weights=weights,
         views=None if views is None else _view_columns(views),
+        groups=groups,
+        time=time,
         drop=drop or (),
         keep=keep or (),
         category=category or (),
@@ -357,6 +367,7 @@ def _summary(model: TableModel) -> dict[str, Any]:
         "estimator": type(model.estimator_).__name__,
         "how": model.how_,
         "scores": model.scores_,
+        "other_scores": model.other_scores_,
         "columns": [
             {"column": column.name, "kind": column.kind, "missing": column.n_missing, "about": column.summary()}
             for column in model.schema_.columns

@@ -104,7 +104,9 @@ def group_codes(groups: Any, n_rows: int) -> np.ndarray:
             )
         codes[row] = numbers.setdefault(value, len(numbers))
     if len(numbers) < 2:
-        raise ValueError(f"expected at least two groups, got {len(numbers)}: without it there are no rows to learn from")
+        raise ValueError(
+            f"expected at least two groups, got {len(numbers)}: without it there are no rows to learn from"
+        )
     return codes
 
 

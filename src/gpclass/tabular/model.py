@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..evaluation.uncertainty import entropy_split, similarity, similarity_within
-from . import evaluation, targets
+from . import evaluation, grouped, targets
 from .columns import Schema, numeric_values, view_columns, view_kernel
 from .evaluation import Predictions, evenly_spaced, fit_clone, unknown_categories_ignored
 from .imputation import TableImputer
@@ -51,6 +51,8 @@ class TableModel(BaseEstimator):
         improve predictions of hidden labels, the model is fitted to the labelled rows only.
     weights : column of sample weights
     views : names of sources and the columns (or patterns, such as "fou_*") of each; their weights are learned
+    groups : column of what rows belong to, such as patients, for scores on new ones; not a predictor
+    time : column of numbers or dates, for scores on later rows; a predictor only if it is in ``keep``
     drop, keep, category : columns to leave out, to use although they look like ids, and whose numbers are categories
     engine : one of "auto", "vb", "ep", "laplace", "nearest", "sparse" and "ivm"
     random_state : int
@@ -63,6 +65,8 @@ class TableModel(BaseEstimator):
     scores_ : error, log loss and calibration, or scores of regression, from predictions without the rows' own labels
     how_ : how these predictions were made: "leave-one-out", "held-out" or "labels hidden"
     scored_ : these predictions, of at most 5000 rows
+    other_scores_ : scores from other predictions of the training rows, by how these were made: "leave-one-group-out" or
+        "groups held out" with ``groups``, "forward in time" with ``time``
     informative_, surprising_ : rows that influence the model most, and rows that it predicted worst
     notes_ : messages about the table
     about_ : rows, time and versions of the fit
@@ -85,6 +89,8 @@ class TableModel(BaseEstimator):
         unlabelled: Any = None,
         weights: str | None = None,
         views: Mapping[str, Collection[str]] | None = None,
+        groups: str | None = None,
+        time: str | None = None,
         drop: Collection[str] = (),
         keep: Collection[str] = (),
         category: Collection[str] = (),
@@ -97,6 +103,8 @@ class TableModel(BaseEstimator):
         self.unlabelled = unlabelled
         self.weights = weights
         self.views = views
+        self.groups = groups
+        self.time = time
         self.drop = drop
         self.keep = keep
         self.category = category
@@ -127,10 +135,13 @@ class TableModel(BaseEstimator):
         labels = targets.given_labels(given, self.target)
         target = targets.read_target(table, self.target, self.task_, self.order, self.unlabelled, labels)
         weights = None if self.weights is None else targets.read_weights(table, self.weights, self.target, self.notes_)
+        groups = None if self.groups is None else grouped.read_groups(table, self.groups, self.target, self.notes_)
+        times = None if self.time is None else grouped.read_times(table, self.time, self.target)
         raw = self._fit_columns(table)
         predictions = self._fit_estimator(raw, target, weights, callback)
         self.notes_ += self._left_out_note()
         self._keep_scores(predictions, weights)
+        self._score_otherwise(predictions, (raw, target, weights, callback), groups, times)
         self._keep_rows(table, raw, predictions)
         quantile = np.quantile(similarity_within(self.estimator_), FAR_QUANTILE)
         self.far_below_ = float(np.clip(quantile, *FAR_RANGE))
@@ -158,6 +169,9 @@ class TableModel(BaseEstimator):
             raise TableError(f"expected an engine among {', '.join(ENGINES)}, got {engine!r}")
         if self.weights is not None and task != "classification":
             raise TableError(f"--weights is for unordered classes with all labels known; got {task}")
+        if task == "semi-supervised" and (self.groups is not None or self.time is not None):
+            option = "--time" if self.groups is None else "--groups"
+            raise TableError(f"{option} is for tables in which all labels are known; got --unlabelled")
         if self.views and task == "semi-supervised":
             raise TableError("--views is for tables in which all labels are known; got --unlabelled")
         if engine == "nearest" and self.views:
@@ -174,8 +188,11 @@ class TableModel(BaseEstimator):
 
     def _fit_columns(self, table: Table) -> Any:
         """Infer the kinds of the columns; returns the frame of the used ones, with missing values."""
+        grouping = grouped.left_out_columns(table, self.groups, self.time, self.keep)
         without = [name for name in (self.target, self.weights) if name is not None]
+        without += [column.name for column in grouping]
         schema = Schema.learn(table, without=without, drop=self.drop, keep=self.keep, category=self.category)
+        schema = Schema((*schema.columns, *grouping))
         views = None
         if self.views:
             views = view_columns(self.views, schema)
@@ -263,6 +280,26 @@ class TableModel(BaseEstimator):
         self.scores_ = self._scores_of(scored, None if weights is None else weights[rows])
         kept = evenly_spaced(len(rows), KEPT_SCORES)
         self.scored_ = {name: values[kept] for name, values in scored.items()}
+
+    def _score_otherwise(
+        self, usual: Predictions, given: tuple[Any, ...], groups: np.ndarray | None, times: np.ndarray | None
+    ) -> None:
+        """Scores for new groups and for later rows, and a note where the usual ones are clearly better."""
+        raw, y, weights, callback = given
+        refit = grouped.Refit(self._make_estimator(len(raw)), self.imputer_, raw, y, self._classes(), weights, callback)
+        found = []
+        if groups is not None:
+            predictions = grouped.without_groups(self.estimator_, refit, groups, self.notes_)
+            found.append((predictions, groups[predictions.rows], self.groups))
+        if times is not None:
+            found.append((*grouped.forward(refit, times, self.notes_), self.time))
+        self.other_scores_: dict[str, dict[str, Any]] = {}
+        for predictions, clusters, column in found:
+            own = None if weights is None else weights[predictions.rows]
+            scores = self._scores_of(predictions.scored, own)
+            self.other_scores_[predictions.how] = grouped.errors_by_cluster(scores, predictions.scored, clusters, own)
+            note = grouped.comparison(usual, predictions, clusters, str(column), self.target)
+            self.notes_ += [note] if note else []
 
     def _keep_rows(self, table: Table, raw: Any, predictions: Predictions) -> None:
         self.surprising_ = evaluation.surprising_rows(table, predictions, self.labels)
