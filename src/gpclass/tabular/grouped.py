@@ -188,7 +188,7 @@ def _refitted(how: str, refit: Refit, splits: Sequence[tuple[np.ndarray, np.ndar
     if skipped:
         notes.append(f"{how}: {skipped} rows are not predicted, as all rows to learn from have the same target")
     if unknown:
-        notes.append(f"{how}: {unknown} rows have a label that the rows they are predicted from have not")
+        notes.append(f"{how}: {unknown} rows have a label that is not among the rows they are predicted from")
     return Predictions(how, np.concatenate(rows), {name: np.concatenate(part) for name, part in parts.items()})
 
 
