@@ -141,7 +141,9 @@ class TableModel(BaseEstimator):
         predictions = self._fit_estimator(raw, target, weights, callback)
         self.notes_ += self._left_out_note()
         self._keep_scores(predictions, weights)
-        self._score_otherwise(predictions, (raw, target, weights, callback), groups, times)
+        estimator = self._make_estimator(len(raw))
+        refit = grouped.Refit(estimator, self.imputer_, raw, target, self._classes(), weights, callback)
+        self._score_otherwise(predictions, refit, groups, times)
         self._keep_rows(table, raw, predictions)
         quantile = np.quantile(similarity_within(self.estimator_), FAR_QUANTILE)
         self.far_below_ = float(np.clip(quantile, *FAR_RANGE))
@@ -282,11 +284,9 @@ class TableModel(BaseEstimator):
         self.scored_ = {name: values[kept] for name, values in scored.items()}
 
     def _score_otherwise(
-        self, usual: Predictions, given: tuple[Any, ...], groups: np.ndarray | None, times: np.ndarray | None
+        self, usual: Predictions, refit: grouped.Refit, groups: np.ndarray | None, times: np.ndarray | None
     ) -> None:
         """Scores for new groups and for later rows, and a note where the usual ones are clearly better."""
-        raw, y, weights, callback = given
-        refit = grouped.Refit(self._make_estimator(len(raw)), self.imputer_, raw, y, self._classes(), weights, callback)
         found = []
         if groups is not None:
             predictions = grouped.without_groups(self.estimator_, refit, groups, self.notes_)
@@ -295,7 +295,7 @@ class TableModel(BaseEstimator):
             found.append((*grouped.forward(refit, times, self.notes_), self.time))
         self.other_scores_: dict[str, dict[str, Any]] = {}
         for predictions, clusters, column in found:
-            own = None if weights is None else weights[predictions.rows]
+            own = None if refit.weights is None else refit.weights[predictions.rows]
             scores = self._scores_of(predictions.scored, own)
             self.other_scores_[predictions.how] = grouped.errors_by_cluster(scores, predictions.scored, clusters, own)
             note = grouped.comparison(usual, predictions, clusters, str(column), self.target)
