@@ -54,8 +54,8 @@ class SmallProblems(NamedTuple):
     ``rows`` (t,) are those at the inputs, one of each kind of equal rows, in the order of the inputs; ``inputs`` (t,)
     has the input of each, counted through all problems, and ``left`` (t,) how many rows of the kind there are when one
     is taken out of its problem. Prior means are (b, sC), covariances
-    (b, sC, sC), and ``alpha`` (t, C) has the gradients of the rows in the whole problem. The moments of the first
-    ``asked`` inputs are asked for.
+    (b, sC, sC), and ``alpha`` (t, C) has the gradients of the rows in the whole problem. Sweeps end when
+    the means at the first ``watched`` inputs have settled.
     """
 
     rows: np.ndarray
@@ -64,7 +64,7 @@ class SmallProblems(NamedTuple):
     alpha: np.ndarray
     mean: np.ndarray
     cov: np.ndarray
-    asked: int = 1
+    watched: int = 1
 
     def spread(self, values: np.ndarray, C: int) -> np.ndarray:
         """Values (b, sC) of inputs for all rows (t, C)."""
@@ -77,7 +77,8 @@ class SmallProblems(NamedTuple):
         return sums.reshape(len(self.mean), -1, *values.shape[1:])
 
 
-#: solves small problems: means (b, aC) and covariances (b, aC, aC) at the a inputs asked for
+#: solves small problems: alpha (b, sC) and the precisions W (b, s, C, C) at the inputs; latent values there then have
+#: the mean mu + V alpha and the covariance (V^-1 + W)^-1
 Solver = Callable[[SmallProblems], tuple[np.ndarray, np.ndarray]]
 
 
@@ -136,7 +137,10 @@ def solve_again(
         V = np.linalg.solve(np.eye(size * C) - times_blocks(A, start.summed(copies[:, None, None] * W[rows])), A)
         V = 0.5 * (V + np.swapaxes(V, 1, 2))
         pull = start.summed(copies[:, None] * alpha[rows]).reshape(len(block), -1)
-        return solve(start._replace(mean=start.mean - _apply(V, pull), cov=V))
+        problem = start._replace(mean=start.mean - _apply(V, pull), cov=V)
+        solved, at_inputs = solve(problem)
+        cov = np.linalg.solve(np.eye(size * C) + times_blocks(V, at_inputs), V[:, :, :C])[:, :C]
+        return (problem.mean + _apply(V, solved))[:, :C], cov
 
     found = linalg.for_each_class(one, len(blocks), n)
     place = np.full(len(example), -1)
@@ -183,7 +187,7 @@ def _apply(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def by_modes(y: np.ndarray, likelihood: Likelihood) -> Solver:
-    """Newton's method for the mode of each small problem, and Laplace's covariance there."""
+    """Newton's method for the mode of each small problem, and the curvature there."""
 
     def solve(problem: SmallProblems) -> tuple[np.ndarray, np.ndarray]:
         V, mu, b = problem.cov, problem.mean, len(problem.mean)
@@ -217,9 +221,7 @@ def by_modes(y: np.ndarray, likelihood: Likelihood) -> Solver:
             J, step, p, W = new
             if moved < _TOL:
                 break
-        own_part = problem.asked * C
-        cov = np.linalg.solve(np.eye(V.shape[1]) + times_blocks(V, W), V[:, :, :own_part])[:, :own_part]
-        return (mu + step)[:, :own_part], cov
+        return alpha, W
 
     return solve
 
@@ -233,18 +235,19 @@ def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np
         (b, size), V, C = problem.mean.shape, problem.cov, d.shape[1]
         labels, own = y[problem.rows], likelihood.subset(problem.rows)
         sites, nu, left, last = d[problem.rows], location[problem.rows], problem.left[:, None], np.inf
-        own_part = problem.asked * C
+        watched = problem.watched * C
         for _ in range(_MAX_ITER):
             T = curvature.curvature_blocks(sites)
             at_inputs = problem.summed(left[:, :, None] * T)
             P = np.linalg.solve(np.eye(size) + times_blocks(V, at_inputs), V)
             pull = problem.summed(left * nu) - (at_inputs @ problem.mean.reshape(b, -1, C, 1))[..., 0]
-            means = problem.mean + _apply(P, pull.reshape(b, -1))
-            covs = np.einsum("bscsd->bscd", P.reshape(b, size // C, C, size // C, C))
-            spread = np.sqrt(1.0 + np.maximum(np.diagonal(P, axis1=1, axis2=2)[:, :own_part], 0.0))
-            moved, last = np.max(np.abs(means[:, :own_part] - last) / spread), means[:, :own_part]
+            step = _apply(P, pull.reshape(b, -1))
+            means = problem.mean + step
+            spread = np.sqrt(1.0 + np.maximum(np.diagonal(P, axis1=1, axis2=2)[:, :watched], 0.0))
+            moved, last = np.max(np.abs(means[:, :watched] - last) / spread), means[:, :watched]
             if moved < smallest_step:
                 break
+            covs = np.einsum("bscsd->bscd", P.reshape(b, size // C, C, size // C, C))
             mean, cov = problem.spread(means, C), covs.reshape(-1, C, C)[problem.inputs]
             alpha = nu - linalg.row_products(T, mean)
             cavity = cavities(mean, cov, sites, alpha)
@@ -252,7 +255,7 @@ def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np
             fine = ~cavity.broken & np.all(np.isfinite(matched) & np.isfinite(matched_nu), axis=1)
             sites = np.where(fine[:, None], sites + _DAMPING * (matched - sites), sites)
             nu = np.where(fine[:, None], nu + _DAMPING * (matched_nu - nu), nu)
-        return means[:, :own_part], P[:, :own_part, :own_part]
+        return pull.reshape(b, -1) - (at_inputs @ step.reshape(b, -1, C, 1)).reshape(b, -1), at_inputs
 
     return solve
 

@@ -55,11 +55,19 @@ def without_groups(
 
     def again(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         assert solve is not None
-        rows = np.concatenate([group, _nearest(K, group, n_near)])
-        left = np.repeat([0.0, 1.0], [len(group), len(rows) - len(group)])
-        mu, V = before_labels(rows)
-        found = solve(SmallProblems(rows, np.arange(len(rows)), left, alpha[rows], mu[None], V[None], len(group)))
-        return found[0][0], found[1][0]
+        near = _nearest(K, group, n_near)
+        mu, V = before_labels(np.concatenate([group, near]))
+        own_part, rest = slice(len(group) * C), slice(len(group) * C, None)
+        ones, cross = np.ones(len(near)), V[own_part, rest]
+        problem = SmallProblems(
+            near, np.arange(len(near)), ones, alpha[near], mu[None, rest], V[None, rest, rest], len(near)
+        )
+        solved, precision = solve(problem)
+        # f of the group given what is known at the rows near it: V_GN (I + W V)^-1 W V_NG less variance.
+        weighted = times_blocks(cross[None], precision)[0]
+        inner = np.eye(len(near) * C) + times_blocks(V[None, rest, rest], precision)[0]
+        cov = V[own_part, own_part] - weighted @ np.linalg.solve(inner, cross.T)
+        return mu[own_part] + cross @ solved[0], cov
 
     found = linalg.for_each_class(lambda g: _by_row(*before_labels(groups[g]), C), len(groups), n)
     if solve is not None:
