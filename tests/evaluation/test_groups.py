@@ -1,6 +1,7 @@
 """Leave-group-out predictions of fitted estimators."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -109,6 +110,8 @@ def test_all_copies_of_a_row_leave_with_its_group():
         (np.ones((60, 2)), r"got \(60, 2\)"),
         (["a", None, *["b"] * 58], "got None in row 1"),
         (np.where(np.arange(60) == 7, np.nan, 1.0), "got nan in row 7"),
+        (pd.array([1, 2, None] * 20, dtype="Int64"), "got <NA> in row 2"),
+        (np.ma.masked_equal(np.arange(60), 3), "expected groups without a mask"),
     ],
 )
 def test_groups_that_are_none(groups, message):

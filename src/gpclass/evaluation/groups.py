@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators._labels import is_missing, refuse_masked
 from ..inference.base import Latent
 from ..inference.posteriors import GaussianPosterior, Member, members_of
 from ..inference.prior import DensePrior
@@ -91,13 +92,14 @@ def leave_group_out_predict(model: Any, groups: Any) -> tuple[np.ndarray, np.nda
 
 def group_codes(groups: Any, n_rows: int) -> np.ndarray:
     """Numbers 0, 1, ... of the groups (n,); what cannot be groups of ``n_rows`` rows is refused."""
+    refuse_masked(groups, "groups")
     values = np.asarray(groups, dtype=object)
     if values.shape != (n_rows,):
         raise ValueError(f"expected groups of shape ({n_rows},), one for each training row, got {values.shape}")
     numbers: dict[Any, int] = {}
     codes = np.empty(n_rows, int)
     for row, value in enumerate(values.tolist()):
-        if value is None or value != value:  # NaN and NaT differ from themselves
+        if is_missing(value):
             raise ValueError(
                 f"expected a group for every row, got {value!r} in row {row}; a row that belongs to no other needs a "
                 "group of its own"
