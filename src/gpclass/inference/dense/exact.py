@@ -60,7 +60,7 @@ class Exact(Engine):
         groups: Sequence[np.ndarray],
     ) -> Latent:
         """With P the inverse of K + noise, the rows of a group have the mean y - P_GG^-1 alpha_G and the covariance
-        P_GG^-1 - noise without their targets: the formula of ``infer`` (RW06 eq 5.12) in blocks."""
+        P_GG^-1 - noise without their targets: the formula of ``infer`` in blocks."""
         assert isinstance(likelihood, Gaussian)
         noise, alpha = likelihood.variance, to_host(terms.alpha)[:, 0]
         P = to_host(linalg.inverse(class_matrix(terms.chol, 0) if terms.chol.ndim == 3 else terms.chol)) / noise
