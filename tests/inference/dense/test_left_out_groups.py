@@ -137,9 +137,9 @@ def test_cavities_of_single_rows_are_those_of_leave_one_out(monkeypatch, engine,
     ],
 )
 def test_as_it_comes_it_is_close_to_the_refits(monkeypatch, engine, likelihood, C):
-    """Of 120 rows, 60 at most are solved for again."""
-    X, y = _rows(120, max(C, 2), seed=1)
-    groups = np.split(np.arange(120), 12)[:4]
+    """Of 160 rows, at most 100 are solved for again."""
+    X, y = _rows(160, max(C, 2), seed=1)
+    groups = np.split(np.arange(160), 16)[:4]
     rows, kernel = np.concatenate(groups), 20.0 * RBF(1.0)
     moments = _refits(engine, kernel, likelihood, X, y, C, groups)
     errors = []

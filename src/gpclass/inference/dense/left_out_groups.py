@@ -24,7 +24,7 @@ from .left_out import SmallProblems, Solver, by_modes, largest_moves, posterior_
 from .product_form_posterior import ProductFormPosterior
 
 #: Latent values of rows outside a group that are fitted anew, about, and the fewest and most such rows.
-_LATENT_VALUES, _FEWEST, _MOST = 120, 20, 60
+_LATENT_VALUES, _FEWEST, _MOST = 200, 20, 100
 #: Groups that move less than this are predicted by their cavity: in units of their spread and the unit noise.
 _SMALL_MOVE = 0.05
 #: At most so many groups, those that move farthest, are solved for again.
