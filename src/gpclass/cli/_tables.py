@@ -22,18 +22,29 @@ def show_model(model: TableModel) -> None:
     print_line(f"{type(model.estimator_).__name__} of {model.target!r} from {used}, {model.about_['seconds']:g} s")
     if model.labels:
         print_line(f"labels: {model.label_counts()}")
-    show_scores(model.scores_, f"{model.how_}, {count(model.scores_['rows'], 'row')}", model.labels)
+    if model.other_scores_:
+        show_scores_side_by_side(model)
+        show_labels(model.scores_, model.labels)
+    else:
+        show_scores(model.scores_, f"{model.how_}, {count(model.scores_['rows'], 'row')}", model.labels)
     if model.rule_ is not None:
         print_line(model.rule_text())
 
 
 def show_scores(scores: Mapping[str, Any], title: str, labels: list[str]) -> None:
-    from ..tabular.evaluation import class_table, formatted_scores, remarks
+    from ..tabular.evaluation import formatted_scores
 
     table = Table("", "", "", title=Text(title), title_justify="left", show_header=False, box=None)
     for name, value, reference in formatted_scores(scores):
         table.add_row(name, Text(value, style="bold"), Text(reference, style="dim"))
     out.print(table)
+    show_labels(scores, labels)
+
+
+def show_labels(scores: Mapping[str, Any], labels: list[str]) -> None:
+    """Scores of every label, and what the scores as a whole say."""
+    from ..tabular.evaluation import class_table, remarks
+
     if labels:
         title, heads, rows = class_table(scores, labels)
         table = Table(*heads, title=Text(title), title_justify="left", box=None)
@@ -42,6 +53,16 @@ def show_scores(scores: Mapping[str, Any], title: str, labels: list[str]) -> Non
         out.print(table)
     for remark in remarks(scores):
         print_line(remark, "yellow")
+
+
+def show_scores_side_by_side(model: TableModel) -> None:
+    from ..tabular.grouped import side_by_side
+
+    (_, *heads, _), *lines = side_by_side(model.how_, model.scores_, model.other_scores_)
+    table = Table("", *heads, "", box=None)
+    for name, *values, reference in lines:
+        table.add_row(name, *[Text(value, style="bold") for value in values], Text(reference, style="dim"))
+    out.print(table)
 
 
 def show_confusion(classes: list[str], confusion: list[list[int]]) -> None:

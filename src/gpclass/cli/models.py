@@ -79,6 +79,20 @@ def fit(
         str | None, _option("Column of sample weights, for unordered classes.", metavar="COLUMN")
     ] = None,
     views: Views = None,
+    groups: Annotated[
+        str | None,
+        _option(
+            "Column of what rows belong to, such as patients: adds scores for new ones.", "--groups", metavar="COLUMN"
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        _option(
+            "Column of numbers or dates: adds scores of later rows predicted from earlier ones.",
+            "--time",
+            metavar="COLUMN",
+        ),
+    ] = None,
     drop: Drop = None,
     keep: Keep = None,
     category: Category = None,
@@ -114,6 +128,8 @@ def fit(
             "--regress": regress,
             "--unlabelled": unlabelled,
             "--weights": weights,
+            "--groups": groups,
+            "--time": time,
             "--engine": engine != "auto",
             "--time-limit": time_limit,
             "--class-weight": class_weight,
@@ -152,6 +168,8 @@ def fit(
         unlabelled=unlabelled,
         weights=weights,
         views=None if views is None else _view_columns(views),
+        groups=groups,
+        time=time,
         drop=drop or (),
         keep=keep or (),
         category=category or (),
@@ -411,6 +429,7 @@ def _summary(model: TableModel) -> dict[str, Any]:
         "how": model.how_,
         "scores": model.scores_,
         "remarks": remarks(model.scores_),
+        "other_scores": model.other_scores_,
         "columns": [
             {"column": column.name, "kind": column.kind, "missing": column.n_missing, "about": column.summary()}
             for column in model.schema_.columns

@@ -171,6 +171,21 @@ class Engine(ABC):
         self, prior: Any, y: np.ndarray, likelihood: Likelihood, init: Any, gradient: bool, monitor: Monitor
     ) -> Fit: ...
 
+    def without_groups(
+        self,
+        prior: Any,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        terms: GaussianTerms,
+        groups: Sequence[np.ndarray],
+    ) -> Latent:
+        """Latent moments of each row without the labels of its group, from the ``terms`` of a fit to all rows; each
+        group is an array of row numbers, and rows in none are NaN."""
+        raise TypeError(
+            f"expected an engine that predicts groups of rows without their labels, such as EP(), VB(), Laplace() or "
+            f"Exact(); got {type(self).__name__}(). Refit with sklearn.model_selection.LeaveOneGroupOut"
+        )
+
     @property
     def learner(self) -> Engine:
         """The engine whose objective learning maximises: this one, unless it has no gradient."""

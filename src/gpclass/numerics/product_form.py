@@ -31,6 +31,11 @@ def precision(d: Array) -> Array:
     return d[:, :, None] * (like(np.eye(d.shape[1]), d) - rho[:, None, :])
 
 
+def curvature_blocks(d: Array) -> Array:
+    """W itself (n, C, C): d for one latent function, the product form for several."""
+    return d[:, :, None] if d.shape[1] == 1 else precision(d)
+
+
 def product_form(w: np.ndarray) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """(d, pullback) for diagonals w (n, K): pullback(dL/dlog d) = dL/dw.
 

@@ -14,8 +14,9 @@ from ..io import html as pages
 from . import card_figures as figures
 from .columns import numeric_values
 from .dependence import dependence
-from .evaluation import class_table, confusion, formatted_scores
+from .evaluation import class_table, confusion
 from .explanation import explain, influence_unit
+from .grouped import FORWARD, GROUP_FOLDS, GROUPS, side_by_side
 from .model import TableModel
 from .verdict import verdict
 
@@ -33,6 +34,9 @@ _METHODS = {
     "leave-one-out": "Each row was predicted from all the others.",
     "held-out": "These rows were predicted by a model that was fitted without them.",
     "labels hidden": "These rows were predicted by models for which their labels were hidden.",
+    GROUPS: "Leave-one-group-out: each row was predicted from the rows of all other groups.",
+    GROUP_FOLDS: "Groups held out: each row was predicted by a model of other groups, in five folds.",
+    FORWARD: "Forward in time: each row was predicted by a model of earlier rows only.",
 }
 #: How rows to inspect were selected, by the name of their first value.
 _SELECTIONS = {
@@ -89,12 +93,20 @@ def _head(model: TableModel, name: str) -> str:
 
 
 def _scores(model: TableModel, with_rows: bool) -> str:
-    scores = formatted_scores(model.scores_)
+    heads, *lines = side_by_side(model.how_, model.scores_, model.other_scores_)
+    if not model.other_scores_:  # the paragraph says it all
+        heads, lines = ["", "", ""], lines[1:]
+    others = "".join(f" {_METHODS[how]}" for how in model.other_scores_)
+    scores = [
+        [escape(name), *[f"<b>{escape(value)}</b>" for value in values], escape(reference)]
+        for name, *values, reference in lines
+    ]
     parts = [
         _paragraph(
             f"{_METHODS[model.how_]} {model.scores_['rows']} rows; ± is a standard error, brackets are 95 % intervals."
+            f"{others}"
         ),
-        pages.table("Scores", ["", "", ""], [[escape(a), f"<b>{escape(b)}</b>", escape(c)] for a, b, c in scores]),
+        pages.table("Scores", heads, scores),
     ]
     if model.task_ != "regression":
         labels, probas = model.scored_["labels"], {model.how_: model.scored_["proba"]}

@@ -21,7 +21,7 @@ from ..evaluation.prediction_sets import PredictionSets
 from ..evaluation.uncertainty import entropy_split, similarity, similarity_within
 from ..training.monitor import duration
 from ..training.time_limit import TimeLimit
-from . import evaluation, targets
+from . import evaluation, grouped, targets
 from .columns import Column, Schema, numeric_values, view_columns, view_kernel
 from .deciding import ASK, Decisions, class_weights, decision_scores, described, written_costs
 from .duration import expected_seconds, slowness
@@ -59,6 +59,8 @@ class TableModel(BaseEstimator):
         improve predictions of hidden labels, the model is fitted to the labelled rows only.
     weights : column of sample weights
     views : names of sources and the columns (or patterns, such as "fou_*") of each; their weights are learned
+    groups : column of what rows belong to, such as patients, for scores on new ones; not a predictor
+    time : column of numbers or dates, for scores on later rows; a predictor only if it is in ``keep``
     drop, keep, category : columns to leave out, to use although they look like ids, and whose numbers are categories
     engine : one of "auto", "vb", "ep", "laplace", "nearest", "sparse" and "ivm"
     time_limit : seconds after which learning stops; the model found so far is used, and a note says so. A model whose
@@ -82,6 +84,8 @@ class TableModel(BaseEstimator):
     rule_ : ``DecisionRule``, None without costs, threshold and reject
     how_ : how these predictions were made: "leave-one-out", "held-out" or "labels hidden"
     scored_, scored_weights_ : these predictions, of at most 5000 rows, and the sample weights of these rows, or None
+    other_scores_ : scores from other predictions of the training rows, by how these were made: "leave-one-group-out" or
+        "groups held out" with ``groups``, "forward in time" with ``time``
     informative_, surprising_ : rows that influence the model most, and rows that it predicted worst
     sample_ : at most 500 of the training rows, which explanations and ``gpclass.tabular.check_drift`` start from
     training_ : positions in the table and targets of the rows that the posterior has
@@ -106,6 +110,8 @@ class TableModel(BaseEstimator):
         unlabelled: Any = None,
         weights: str | None = None,
         views: Mapping[str, Collection[str]] | None = None,
+        groups: str | None = None,
+        time: str | None = None,
         drop: Collection[str] = (),
         keep: Collection[str] = (),
         category: Collection[str] = (),
@@ -124,6 +130,8 @@ class TableModel(BaseEstimator):
         self.unlabelled = unlabelled
         self.weights = weights
         self.views = views
+        self.groups = groups
+        self.time = time
         self.drop = drop
         self.keep = keep
         self.category = category
@@ -178,6 +186,8 @@ class TableModel(BaseEstimator):
         labels = targets.given_labels(given, self.target)
         target = targets.read_target(table, self.target, self.task_, self.order, self.unlabelled, labels)
         weights = None if self.weights is None else targets.read_weights(table, self.weights, self.target, self.notes_)
+        groups = None if self.groups is None else grouped.read_groups(table, self.groups, self.target, self.notes_)
+        times = None if self.time is None else grouped.read_times(table, self.time, self.target)
         raw = self._fit_columns(table)
         if self.task_ != "regression":
             self._check_decisions()
@@ -195,6 +205,8 @@ class TableModel(BaseEstimator):
             frequencies = "probabilities are those of a population with other class frequencies than the table"
             self.notes_.append(f"class weights: {frequencies}, and so are scores and expected costs")
         self._keep_scores(predictions, weights)
+        refit = grouped.Refit(estimator, self.imputer_, raw, target, self._classes(), weights, callbacks)
+        self._score_otherwise(predictions, refit, groups, times)
         self._keep_rows(table, raw, predictions)
         self._keep_training(table, target, weights)
         quantile = np.quantile(similarity_within(self.estimator_), FAR_QUANTILE)
@@ -225,6 +237,9 @@ class TableModel(BaseEstimator):
             raise TableError(f"expected an engine among {', '.join(ENGINES)}, got {engine!r}")
         if self.weights is not None and task != "classification":
             raise TableError(f"--weights is for unordered classes with all labels known; got {task}")
+        if task == "semi-supervised" and (self.groups is not None or self.time is not None):
+            option = "--time" if self.groups is None else "--groups"
+            raise TableError(f"{option} is for tables in which all labels are known; got --unlabelled")
         if self.views and task == "semi-supervised":
             raise TableError("--views is for tables in which all labels are known; got --unlabelled")
         if engine == "nearest" and self.views:
@@ -258,8 +273,11 @@ class TableModel(BaseEstimator):
 
     def _fit_columns(self, table: Table) -> Any:
         """Infer the kinds of the columns; returns the frame of the used ones, with missing values."""
+        grouping = grouped.left_out_columns(table, self.groups, self.time, self.keep)
         without = [name for name in (self.target, self.weights) if name is not None]
+        without += [column.name for column in grouping]
         schema = Schema.learn(table, without=without, drop=self.drop, keep=self.keep, category=self.category)
+        schema = Schema((*schema.columns, *grouping))
         views = None
         if self.views:
             views = view_columns(self.views, schema)
@@ -301,7 +319,8 @@ class TableModel(BaseEstimator):
             return 2 + evaluation.FOLDS
         name, inference = type(estimator).__name__, getattr(estimator, "inference", None)
         exact = name in ("GPClassifier", "GPRegressor") or inference == "ep"
-        return 1 if exact else 2
+        by_group = 0 if exact or self.groups is None else grouped.FOLDS
+        return (1 if exact else 2) + by_group + (0 if self.time is None else grouped.WINDOWS)
 
     def _choose_rows(self, estimator: Any, X: Any, y: np.ndarray, callbacks: tuple[Any, ...]) -> Predictions:
         """Keep the model of all rows unless the labelled rows alone predict hidden labels better: unlabelled rows help
@@ -366,6 +385,26 @@ class TableModel(BaseEstimator):
             self.rule_ = decisions.rule(self.labels, positive, scored, weights)
             decided = None if self.rule_ is None else decisions.decide(self.rule_, positive, scored, weights)
         self.scores_ = self._scores_of(scored, weights, positive, self.rule_, decided)
+
+    def _score_otherwise(
+        self, usual: Predictions, refit: grouped.Refit, groups: np.ndarray | None, times: np.ndarray | None
+    ) -> None:
+        """Scores for new groups and for later rows, and a note where the usual ones are clearly better."""
+        found = []
+        if groups is not None:
+            predictions = grouped.without_groups(self.estimator_, refit, groups, self.notes_)
+            found.append((predictions, groups[predictions.rows], self.groups))
+        if times is not None:
+            found.append((*grouped.forward(refit, times, self.notes_), self.time))
+        self.other_scores_: dict[str, dict[str, Any]] = {}
+        for predictions, clusters, column in found:
+            own = None if refit.weights is None else refit.weights[predictions.rows]
+            decided = None if self.rule_ is None else self.rule_.choose(predictions.scored["proba"])
+            positive = None if self.task_ == "regression" else self._positive()
+            scores = self._scores_of(predictions.scored, own, positive, self.rule_, decided)
+            self.other_scores_[predictions.how] = grouped.errors_by_cluster(scores, predictions.scored, clusters, own)
+            note = grouped.comparison(usual, predictions, clusters, str(column), self.target)
+            self.notes_ += [note] if note else []
 
     def _keep_rows(self, table: Table, raw: Any, predictions: Predictions) -> None:
         self.surprising_ = evaluation.surprising_rows(table, predictions, self.labels)

@@ -29,8 +29,9 @@ def cavities(mean: Array, cov: Array, d: Array, alpha: Array) -> Cavities:
     """The cavities of rows with posterior means (n, C) and covariances S (n, C, C), sites of precision T by d (n, C),
     and alpha = location - T mean."""
     xp, d = namespace(d), namespace(d).clip(d, FLOOR, None)
-    # T = U U' with U = D^1/2 (I - q q'), q = (d / s)^1/2: the cavity covariance is S + S U (I - U'S U)^-1 U' S.
-    q = xp.sqrt(d / xp.sum(d, axis=1, keepdims=True))
+    # T = U U' with U = D^1/2 (I - q q'), q = (d / s)^1/2: the cavity covariance is S + S U (I - U'S U)^-1 U' S. With
+    # one latent function T is d.
+    q = xp.sqrt(d / xp.sum(d, axis=1, keepdims=True)) if d.shape[1] > 1 else xp.zeros_like(d)
     U = xp.sqrt(d)[:, :, None] * (linalg.identity(d.shape[1], d) - q[:, :, None] * q[:, None, :])
     SU = cov @ U
     L, broken = _factors(linalg.identity(d.shape[1], d) - xp.matrix_transpose(U) @ SU)
@@ -41,6 +42,15 @@ def cavities(mean: Array, cov: Array, d: Array, alpha: Array) -> Cavities:
     cavity_mean = xp.where(broken[:, None], mean, mean - linalg.row_products(cavity_cov, alpha))
     # |I + V T|^-1 = |I - U'S U|
     return Cavities(cavity_mean, cavity_cov, 2.0 * xp.sum(xp.log(xp.linalg.diagonal(L)), axis=1), broken)
+
+
+def matching_sites(cavity_mean: Array, cavity_variance: Array, first: Array, second: Array, floor: Array) -> Array:
+    """Sites (2, n, C) that give the moments mean + v first and v + v^2 second."""
+    xp = namespace(cavity_mean)
+    shrink = xp.clip(1.0 + cavity_variance * second, 1e-10, None)
+    matched = xp.stack([-second / shrink, (first - second * cavity_mean) / shrink])
+    # A likelihood that is not log-concave may ask for a negative precision: then match the mean alone.
+    return xp.where(matched[0, ...] < floor, xp.stack([floor, first]), matched)
 
 
 def _factors(A: Array) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ The cavity leaves the row's own label out, so it predicts that label: leave-one-
 All arrays have the namespace of K; the likelihood computes on the host, row by row.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from operator import mul
@@ -32,7 +33,11 @@ from ..base import Engine, Fit, GaussianTerms, Info, Latent, check_prior_varianc
 from ..prior import DensePrior
 from ..settings import check_settings
 from .anderson import Anderson
+from .cavities import matching_sites
 from .coupled_ep import CoupledScheme
+from .left_out import by_sweeps
+from .left_out_groups import independent_without_groups, without_groups
+from .product_form_posterior import ProductFormPosterior
 
 #: Site precisions stay above this fraction of the prior precision; a log-concave likelihood never asks for less.
 FLOOR = 1e-10
@@ -101,6 +106,26 @@ class EP(Engine):
         posterior = prior.posterior(scheme.terms(state))
         return Fit(posterior, log_evidence, log_evidence, info, loo, slope, state.sites)
 
+    def without_groups(
+        self,
+        prior: DensePrior,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        terms: GaussianTerms,
+        groups: Sequence[np.ndarray],
+    ) -> Latent:
+        """By the sites of the fit; where classes have independent ones, others keep theirs."""
+        d, alpha = terms.sqrt_precision**2, to_host(terms.alpha)
+        mean = to_host(linalg.product(prior.K, terms.alpha))
+        d = d[:, None] if d.ndim == 1 else d
+        if d.shape[1] > 1 and terms.coupling is None:
+            return Latent(*independent_without_groups(prior.K, d, mean, alpha, groups))
+        posterior = ProductFormPosterior(prior.K, d)
+        location = alpha + linalg.row_products(to_host(posterior.precision()), mean)
+        solve = by_sweeps(y, likelihood, to_host(d), location, self.tol)
+        mean, cov = without_groups(posterior, mean, alpha, groups, solve)
+        return Latent(mean, cov if d.shape[1] > 1 else cov[:, :, 0])
+
     def check(self, likelihood: Likelihood, n_latent: int) -> None:
         super().check(likelihood, n_latent)
         self._couples(likelihood, n_latent)
@@ -159,15 +184,6 @@ class Sites(NamedTuple):
         quadratic = linalg.dot(nu, mean) - float(xp.sum(variance * nu**2))
         quadratic += float(xp.sum(variance * location * (tau * cavity_variance * location - 2.0 * nu)))
         return 0.5 * (quadratic + float(xp.sum(xp.log1p(tau * cavity_variance))))
-
-
-def matching_sites(cavity_mean: Array, cavity_variance: Array, first: Array, second: Array, floor: Array) -> Array:
-    """Sites (2, n, C) that give the moments mean + v first and v + v^2 second."""
-    xp = namespace(cavity_mean)
-    shrink = xp.clip(1.0 + cavity_variance * second, 1e-10, None)
-    matched = xp.stack([-second / shrink, (first - second * cavity_mean) / shrink])
-    # A likelihood that is not log-concave may ask for a negative precision: then match the mean alone.
-    return xp.where(matched[0, ...] < floor, xp.stack([floor, first]), matched)
 
 
 class _State(NamedTuple):

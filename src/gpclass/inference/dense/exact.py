@@ -1,5 +1,6 @@
 """Gaussian-process regression: with Gaussian noise everything is closed form."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from ...likelihoods import Gaussian, Likelihood
 from ...numerics import linalg
-from ...numerics.arrays import like, namespace
+from ...numerics.arrays import like, namespace, to_host
 from ...training.monitor import Monitor
 from ..base import Engine, Fit, GaussianTerms, Info, Latent, class_matrix
 from ..prior import DensePrior
@@ -49,6 +50,26 @@ class Exact(Engine):
         dlikelihood = likelihood._collect({"variance": by_noise, "bias": by_bias})
         slope = prior.gradient(dK[None, ...] if stacked else dK, dlikelihood)
         return Fit(posterior, log_evidence, log_evidence, info, loo, slope)
+
+    def without_groups(
+        self,
+        prior: DensePrior,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        terms: GaussianTerms,
+        groups: Sequence[np.ndarray],
+    ) -> Latent:
+        """With P the inverse of K + noise, the rows of a group have the mean y - P_GG^-1 alpha_G and the covariance
+        P_GG^-1 - noise without their targets: the formula of ``infer`` in blocks."""
+        assert isinstance(likelihood, Gaussian)
+        noise, alpha = likelihood.variance, to_host(terms.alpha)[:, 0]
+        P = to_host(linalg.inverse(class_matrix(terms.chol, 0) if terms.chol.ndim == 3 else terms.chol)) / noise
+        mean, variance = np.full((2, len(y), 1), np.nan)
+        for rows in groups:
+            own = np.linalg.inv(P[np.ix_(rows, rows)])
+            mean[rows, 0] = y[rows] - likelihood.bias - own @ alpha[rows]
+            variance[rows, 0] = np.clip(np.diagonal(own) - noise, 1e-14 * noise, None)
+        return Latent(mean, variance)
 
     def in_one_matrix(self) -> Engine:
         return OneMatrixExact()

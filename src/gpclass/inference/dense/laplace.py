@@ -5,6 +5,7 @@ For the softmax and for up to three classes of the multinomial probit that form 
 classes of the probit it keeps every class's own curvature, where GR06 factorise a dense K n x K n matrix.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -13,10 +14,11 @@ import numpy as np
 
 from ...likelihoods import Likelihood
 from ...training.monitor import Monitor
-from ..base import Engine, Fit, Info
+from ..base import Engine, Fit, GaussianTerms, Info, Latent
 from ..prior import DensePrior
 from ..settings import check_settings
 from .latent_objective import LatentObjective
+from .left_out_groups import mode_without_groups
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,18 @@ class Laplace(Engine):
         posterior = prior.posterior(evidence.posterior.terms(mode.alpha))
         slope = prior.gradient(evidence.dK, evidence.dlikelihood) if gradient else None
         return Fit(posterior, evidence.value, evidence.value, info, loo, slope, mode.m)
+
+    def without_groups(
+        self,
+        prior: DensePrior,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        terms: GaussianTerms,
+        groups: Sequence[np.ndarray],
+    ) -> Latent:
+        """By the curvature at the mode (``mode_without_groups``)."""
+        mean, cov = mode_without_groups(prior.K, y, likelihood, terms, groups)
+        return Latent(mean, cov if cov.shape[1] > 1 else cov[:, :, 0])
 
     def check(self, likelihood: Likelihood, n_latent: int) -> None:
         super().check(likelihood, n_latent)

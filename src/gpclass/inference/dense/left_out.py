@@ -23,7 +23,7 @@ from ...likelihoods import Likelihood
 from ...numerics import linalg
 from ...numerics import product_form as curvature
 from ...numerics.arrays import to_host
-from .cavities import cavities
+from .cavities import FLOOR, cavities, matching_sites
 from .product_form_posterior import ProductFormPosterior
 
 #: Latent values of a small problem, about: sites of EP depend on more of the others than modes do.
@@ -54,7 +54,8 @@ class SmallProblems(NamedTuple):
     ``rows`` (t,) are those at the inputs, one of each kind of equal rows, in the order of the inputs; ``inputs`` (t,)
     has the input of each, counted through all problems, and ``left`` (t,) how many rows of the kind there are when one
     is taken out of its problem. Prior means are (b, sC), covariances
-    (b, sC, sC), and ``alpha`` (t, C) has the gradients of the rows in the whole problem.
+    (b, sC, sC), and ``alpha`` (t, C) has the gradients of the rows in the whole problem. Sweeps end when
+    the means at the first ``watched`` inputs have settled.
     """
 
     rows: np.ndarray
@@ -63,6 +64,7 @@ class SmallProblems(NamedTuple):
     alpha: np.ndarray
     mean: np.ndarray
     cov: np.ndarray
+    watched: int = 1
 
     def spread(self, values: np.ndarray, C: int) -> np.ndarray:
         """Values (b, sC) of inputs for all rows (t, C)."""
@@ -75,14 +77,16 @@ class SmallProblems(NamedTuple):
         return sums.reshape(len(self.mean), -1, *values.shape[1:])
 
 
-#: solves small problems: means (b, C) and covariances (b, C, C) of the rows left out
+#: solves small problems: alpha (b, sC) and the precisions W (b, s, C, C) at the inputs; latent values there then have
+#: the mean mu + V alpha and the covariance (V^-1 + W)^-1
 Solver = Callable[[SmallProblems], tuple[np.ndarray, np.ndarray]]
 
 
-def _largest_moves(moves: np.ndarray, cov: np.ndarray) -> np.ndarray:
+def largest_moves(moves: np.ndarray, cov: np.ndarray) -> np.ndarray:
     """How far (n,) each row moves, for steps (n, C) of latent values with covariances (n, C, C), in units of their
     spread and the unit noise; what is common to all classes does not count."""
-    contrasts = np.eye(moves.shape[1]) - 1.0 / moves.shape[1]
+    C = moves.shape[1]
+    contrasts = np.eye(C) - (1.0 / C if C > 1 else 0.0)
     variance = np.einsum("ac,ncd,ad->na", contrasts, cov, contrasts, optimize=True)
     return np.max(np.abs(moves @ contrasts) / np.sqrt(1.0 + np.maximum(variance, 0.0)), axis=1)
 
@@ -99,7 +103,7 @@ def solve_again(
     """Replace means (n, C) and covariances (n, C, C) of rows without their labels where these are far from ``centre``,
     the mean and alpha (n, C) of the posterior."""
     (mean, alpha), (n, C) = centre, centre[0].shape
-    moves = _largest_moves(left_out[0] - mean, left_out[1])
+    moves = largest_moves(left_out[0] - mean, left_out[1])
     if C * n * n > _MOST_NUMBERS:
         return
     K = to_host(posterior.K)
@@ -129,11 +133,14 @@ def solve_again(
         rows, copies = example[kinds], counts[kinds].astype(float)
         left = copies - np.where(kinds == block[inputs // size], share[rows], 0.0)
         start = SmallProblems(rows, inputs, left, alpha[rows], mean[near].reshape(len(block), -1), np.empty(0))
-        A = np.stack([_posterior_block(own, shared, group) for group in near])
-        V = np.linalg.solve(np.eye(size * C) - _times_blocks(A, start.summed(copies[:, None, None] * W[rows])), A)
+        A = np.stack([posterior_block(own, shared, group) for group in near])
+        V = np.linalg.solve(np.eye(size * C) - times_blocks(A, start.summed(copies[:, None, None] * W[rows])), A)
         V = 0.5 * (V + np.swapaxes(V, 1, 2))
         pull = start.summed(copies[:, None] * alpha[rows]).reshape(len(block), -1)
-        return solve(start._replace(mean=start.mean - _apply(V, pull), cov=V))
+        problem = start._replace(mean=start.mean - _apply(V, pull), cov=V)
+        solved, at_inputs = solve(problem)
+        cov = np.linalg.solve(np.eye(size * C) + times_blocks(V, at_inputs), V[:, :, :C])[:, :C]
+        return (problem.mean + _apply(V, solved))[:, :C], cov
 
     found = linalg.for_each_class(one, len(blocks), n)
     place = np.full(len(example), -1)
@@ -156,18 +163,20 @@ def _nearest(covariance: np.ndarray, own: int, distinct: np.ndarray, size: int) 
     return np.concatenate([[own], order[order != own][: size - 1]])
 
 
-def _posterior_block(own: np.ndarray, shared: np.ndarray, group: np.ndarray) -> np.ndarray:
+def posterior_block(own: np.ndarray, shared: np.ndarray, group: np.ndarray) -> np.ndarray:
     """Posterior covariances (sC, sC) at some inputs, classes fastest."""
     C, n, s = len(own), shared.shape[1], len(group)
-    columns = shared[:, :, group].transpose(1, 2, 0).reshape(n, s * C)
-    A = columns.T @ columns
+    A = np.zeros((s * C, s * C))
+    if C > 1:
+        columns = shared[:, :, group].transpose(1, 2, 0).reshape(n, s * C)
+        A = columns.T @ columns
     by_class = A.reshape(s, C, s, C)
     for c in range(C):
         by_class[:, c, :, c] += own[c][np.ix_(group, group)]
     return A
 
 
-def _times_blocks(A: np.ndarray, W: np.ndarray) -> np.ndarray:
+def times_blocks(A: np.ndarray, W: np.ndarray) -> np.ndarray:
     """A (b, m, sC) times the block-diagonal matrix of W (b, s, C, C)."""
     b, s, C, _ = W.shape
     return np.swapaxes(np.swapaxes(A.reshape(b, -1, s, C), 1, 2) @ W, 1, 2).reshape(A.shape)
@@ -178,7 +187,7 @@ def _apply(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def by_modes(y: np.ndarray, likelihood: Likelihood) -> Solver:
-    """Newton's method for the mode of each small problem, and Laplace's covariance there."""
+    """Newton's method for the mode of each small problem, and the curvature there."""
 
     def solve(problem: SmallProblems) -> tuple[np.ndarray, np.ndarray]:
         V, mu, b = problem.cov, problem.mean, len(problem.mean)
@@ -197,7 +206,7 @@ def by_modes(y: np.ndarray, likelihood: Likelihood) -> Solver:
         J, step, p, W = at(alpha)
         for _ in range(_MAX_ITER):
             # alpha at the Newton step: (I + W V)^-1 (W (f - mu) + p)
-            VW = _times_blocks(V, W)
+            VW = times_blocks(V, W)
             right = (W @ step.reshape(*W.shape[:3], 1)).reshape(b, -1) + p
             target = np.linalg.solve(np.eye(V.shape[1]) + np.swapaxes(VW, 1, 2), right[:, :, None])[:, :, 0]
             size = np.ones((b, 1))
@@ -212,38 +221,50 @@ def by_modes(y: np.ndarray, likelihood: Likelihood) -> Solver:
             J, step, p, W = new
             if moved < _TOL:
                 break
-        cov = np.linalg.solve(np.eye(V.shape[1]) + _times_blocks(V, W), V[:, :, :C])[:, :C]
-        return (mu + step)[:, :C], cov
+        return alpha, W
 
     return solve
 
 
 def by_sweeps(y: np.ndarray, likelihood: Likelihood, d: np.ndarray, location: np.ndarray, tol: float) -> Solver:
-    """Sweeps of EP with coupled sites, from those (n, C) of all rows, where these have the tolerance ``tol``."""
+    """Sweeps of EP with coupled sites, or those of one latent function, from those (n, C) of all rows, where these have
+    the tolerance ``tol``."""
     smallest_step = min(_SWEEP_TOL, _SWEEPS_PER_TOL * tol)
 
     def solve(problem: SmallProblems) -> tuple[np.ndarray, np.ndarray]:
         (b, size), V, C = problem.mean.shape, problem.cov, d.shape[1]
         labels, own = y[problem.rows], likelihood.subset(problem.rows)
         sites, nu, left, last = d[problem.rows], location[problem.rows], problem.left[:, None], np.inf
+        watched = problem.watched * C
         for _ in range(_MAX_ITER):
-            T = curvature.precision(sites)
+            T = curvature.curvature_blocks(sites)
             at_inputs = problem.summed(left[:, :, None] * T)
-            P = np.linalg.solve(np.eye(size) + _times_blocks(V, at_inputs), V)
+            P = np.linalg.solve(np.eye(size) + times_blocks(V, at_inputs), V)
             pull = problem.summed(left * nu) - (at_inputs @ problem.mean.reshape(b, -1, C, 1))[..., 0]
-            means = problem.mean + _apply(P, pull.reshape(b, -1))
-            covs = np.einsum("bscsd->bscd", P.reshape(b, size // C, C, size // C, C))
-            spread = np.sqrt(1.0 + np.maximum(np.diagonal(covs[:, 0], axis1=1, axis2=2), 0.0))
-            moved, last = np.max(np.abs(means[:, :C] - last) / spread), means[:, :C]
+            step = _apply(P, pull.reshape(b, -1))
+            means = problem.mean + step
+            spread = np.sqrt(1.0 + np.maximum(np.diagonal(P, axis1=1, axis2=2)[:, :watched], 0.0))
+            moved, last = np.max(np.abs(means[:, :watched] - last) / spread), means[:, :watched]
             if moved < smallest_step:
                 break
+            covs = np.einsum("bscsd->bscd", P.reshape(b, size // C, C, size // C, C))
             mean, cov = problem.spread(means, C), covs.reshape(-1, C, C)[problem.inputs]
             alpha = nu - linalg.row_products(T, mean)
             cavity = cavities(mean, cov, sites, alpha)
-            _, matched, matched_nu = own.site(labels, cavity.mean, cavity.cov)
+            matched, matched_nu = _matching(own, labels, cavity.mean, cavity.cov)
             fine = ~cavity.broken & np.all(np.isfinite(matched) & np.isfinite(matched_nu), axis=1)
             sites = np.where(fine[:, None], sites + _DAMPING * (matched - sites), sites)
             nu = np.where(fine[:, None], nu + _DAMPING * (matched_nu - nu), nu)
-        return means[:, :C], covs[:, 0]
+        return pull.reshape(b, -1) - (at_inputs @ step.reshape(b, -1, C, 1)).reshape(b, -1), at_inputs
 
     return solve
+
+
+def _matching(likelihood: Likelihood, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, ...]:
+    """d and location (t, C) of the sites that match the moments of their rows, for cavities (t, C) and (t, C, C)."""
+    if mean.shape[1] > 1:
+        return likelihood.site(y, mean, cov)[1:]
+    variance = cov[:, :, 0]
+    _, first, second = likelihood.tilted(y, mean, variance)
+    d, location = matching_sites(mean, variance, first, second, np.full_like(mean, FLOOR))
+    return d, location

@@ -93,8 +93,7 @@ class ProductFormPosterior:
 
     def precision(self) -> Array:
         """W itself, (n, C, C)."""
-        d = self.sqrt_d**2
-        return d[:, :, None] if self.n_latent == 1 else curvature.precision(d)
+        return curvature.curvature_blocks(self.sqrt_d**2)
 
     def apply(self, r: Array) -> Array:
         """(K^-1 + W)^-1 r for r (n, C)."""

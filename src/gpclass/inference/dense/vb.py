@@ -16,6 +16,7 @@ As a guide for kernel parameters B is poor. ``objective="laplace"`` takes the La
 J - 1/2 log |I + W K|, with the curvature in product form (exact for up to three classes; see ``product_form``).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, ClassVar
@@ -30,6 +31,7 @@ from ..base import Engine, Fit, GaussianTerms, Info, Latent
 from ..prior import DensePrior
 from ..settings import check_settings
 from .latent_objective import LatentObjective, Maximum, Point
+from .left_out_groups import independent_without_groups, mode_without_groups
 from .one_matrix import OneMatrixVB
 from .product_form_posterior import ProductFormPosterior
 
@@ -92,6 +94,23 @@ class VB(Engine):
             dK, dlikelihood = _bound_gradient(latent, mode)
         slope = prior.gradient(dK, dlikelihood) if gradient else None
         return Fit(prior.posterior(terms), bounds[-1], value, info, loo, slope, mode.m)
+
+    def without_groups(
+        self,
+        prior: DensePrior,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        terms: GaussianTerms,
+        groups: Sequence[np.ndarray],
+    ) -> Latent:
+        """Means as Laplace's method has them, variances of VB's own kind: those of Gaussian auxiliaries."""
+        mean, _ = mode_without_groups(prior.K, y, likelihood, terms, groups)
+        precision = like(1.0 / likelihood.auxiliary_noise(len(y)), prior.K)[:, None]
+        shared = prior.K.ndim == 2
+        of_each = namespace(prior.K).broadcast_to(precision, (len(y), 1 if shared else prior.n_latent))
+        zeros = np.zeros(of_each.shape)
+        _, variance = independent_without_groups(prior.K, of_each, zeros, zeros, groups)
+        return Latent(mean, np.broadcast_to(variance, mean.shape).copy())
 
     def in_one_matrix(self) -> Engine:
         return OneMatrixVB()

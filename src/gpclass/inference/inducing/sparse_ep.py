@@ -19,7 +19,8 @@ from ...numerics import linalg
 from ...numerics.arrays import Array, cast, is_numpy, like, namespace, to_host
 from ...training.monitor import Monitor
 from ..base import Engine, Fit, Info, Latent
-from ..dense.ep import FLOOR, Sites, matching_sites
+from ..dense.cavities import matching_sites
+from ..dense.ep import FLOOR, Sites
 from ..posteriors import InducingPosterior
 from ..prior import InducingPrior
 from ..settings import check_settings
