@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .estimators.view_voting_classifier import ViewVotingClassifier
     from .estimators.virtual_vector_classifier import VirtualVectorClassifier
     from .evaluation.comparison import compare
+    from .evaluation.query import query
     from .io.persistence import load, save
 
 __version__ = "0.1.0"
@@ -40,6 +41,7 @@ _HOMES = {
     "VirtualVectorClassifier": "estimators.virtual_vector_classifier",
     "compare": "evaluation.comparison",
     "load": "io.persistence",
+    "query": "evaluation.query",
     "save": "io.persistence",
 }
 
@@ -63,6 +65,7 @@ __all__ = [
     "__version__",
     "compare",
     "load",
+    "query",
     "save",
 ]
 
