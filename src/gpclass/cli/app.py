@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from . import models, papers
+from . import models, papers, query
 from ._console import one_line_errors, replace_unencodable
 from ._dask import DaskCommand
 
@@ -33,7 +33,10 @@ def _commands(
 
 
 for _panel, _functions in (
-    ("Your tables", (models.fit, models.predict, models.evaluate, models.explain, models.card, models.compare)),
+    (
+        "Your tables",
+        (models.fit, models.predict, models.evaluate, models.explain, models.card, models.compare, query.query),
+    ),
     ("The papers", (papers.reproduce, papers.report)),
 ):
     for _command in _functions:

@@ -172,7 +172,7 @@ class _Pool:
         if not isinstance(at, Rows):  # Gram matrices may tell rows with equal features apart
             X = to_host(at)
             for row in to_host(select(self.rows, chosen)):
-                found |= np.all(X == row, axis=1)
+                found |= np.all(row == X, axis=1)
         return found
 
     def _expected_entropy(self, places: np.ndarray) -> np.ndarray:

@@ -178,9 +178,7 @@ def _kernel_and_rows(estimator: Any) -> tuple[Kernel, np.ndarray]:
     return kernel, posterior.X
 
 
-def max_correlation(
-    kernel: Kernel, X: np.ndarray, kept: np.ndarray, own_index: np.ndarray | None = None
-) -> np.ndarray:
+def max_correlation(kernel: Kernel, X: np.ndarray, kept: np.ndarray, own_index: np.ndarray | None = None) -> np.ndarray:
     """Largest correlation of each row of X with a kept row other than itself; 0 where the prior variance is 0, as for a
     linear kernel at the origin."""
     kept_sd = _prior_sd(kernel, kept)

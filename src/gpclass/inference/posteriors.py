@@ -32,7 +32,7 @@ CrossCovariance = Callable[[Any], np.ndarray]
 
 
 def of_own_functions(covariances: list[Array], n_latent: int) -> np.ndarray:
-    """Covariances (m, C, k, C) from those (m, k) of each latent function, or of all; between functions there are none."""
+    """Covariances (m, C, k, C) from those (m, k) of each latent function, or of all; different functions have none."""
     found = np.zeros((covariances[0].shape[0], n_latent, covariances[0].shape[1], n_latent))
     for c in range(n_latent):
         found[:, c, :, c] = to_host(covariances[c if len(covariances) > 1 else 0])

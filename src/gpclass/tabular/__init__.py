@@ -8,17 +8,19 @@ if TYPE_CHECKING:
     from .comparison import compare_on_table
     from .explanation import explain
     from .model import TableModel
+    from .querying import TableQuery, query_table
     from .tables import Table, TableError, from_frame, read_table
 
 #: Modules are imported on first use, so that errors about a file do not wait for the imports of a fit.
 _MODULES = {
     **dict.fromkeys(["Column", "Schema"], "columns"),
     **dict.fromkeys(["Table", "TableError", "from_frame", "read_table"], "tables"),
+    **dict.fromkeys(["TableQuery", "query_table"], "querying"),
     **{"TableModel": "model", "compare_on_table": "comparison", "explain": "explanation"},
 }
 
-__all__ = ["Column", "Schema", "Table", "TableError", "TableModel", "compare_on_table", "explain"]
-__all__ += ["from_frame", "read_table"]
+__all__ = ["Column", "Schema", "Table", "TableError", "TableModel", "TableQuery", "compare_on_table", "explain"]
+__all__ += ["from_frame", "query_table", "read_table"]
 
 
 def __getattr__(name: str) -> Any:
