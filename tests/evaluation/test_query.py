@@ -19,6 +19,7 @@ from gpclass import (
     query,
 )
 from gpclass.evaluation import query as module
+from gpclass.evaluation.observations import DRAWS, latent_moments, predicted
 from gpclass.evaluation.query import _Pool, lazy_greedy
 from gpclass.evaluation.uncertainty import entropy_split, max_correlation
 from gpclass.hyper import Importance
@@ -100,7 +101,7 @@ def test_joint_selection_is_that_of_conditioning_by_hand(strategy):
 def test_the_first_row_has_the_largest_epistemic_entropy(model):
     model.fit(X[::5], y[::5])
     pool = X[1::5]
-    epistemic = entropy_split(model, pool, n_draws=module._DRAWS).epistemic
+    epistemic = entropy_split(model, pool, n_draws=DRAWS).epistemic
     indices, scores = query(model, pool, 1, return_scores=True)
     assert indices[0] == np.argmax(epistemic)
     assert scores[0] == pytest.approx(epistemic.max(), abs=1e-9)
@@ -120,7 +121,7 @@ def test_observations_of_several_classes_are_conditioned_on_jointly(inference):
     chosen, others = [0, 3], np.array([1, 2, 4])
     scores, _ = state.scorer(chosen)(others)
     (member,) = state.members
-    latent = module._latent(member, pool)
+    latent = latent_moments(member, pool)
     V = member.calibration.variance_scale * block_matrix(member.posterior.covariances_with(pool)(pool))
     C, T = 3, np.zeros((6, 6))
     for k, row in enumerate(chosen):
@@ -141,7 +142,7 @@ def test_observations_of_several_classes_are_conditioned_on_jointly(inference):
             np.zeros(C), fall, 1500, check_valid="ignore"
         )
         rest = np.repeat(V[None, i, i] - fall, len(moved), axis=0)
-        assert score == pytest.approx(entropy(module._predicted(member, moved, rest)).mean(), abs=0.03)
+        assert score == pytest.approx(entropy(predicted(member, moved, rest)).mean(), abs=0.03)
 
 
 def test_a_few_rows_scored_anew_are_the_choice_of_all_rows_scored():
