@@ -67,7 +67,7 @@ def test_standard_output_and_json(model_file, pool_file):
 
 def test_what_cannot_be(model_file, pool_file, regression_model, pool, tmp_path):
     assert "expected n between 1 and the 80 rows" in one_line(run("query", model_file, pool_file, "--n", 81))
-    assert "expected a strategy among 'bald'" in one_line(run("query", model_file, pool_file, "--strategy", "best"))
+    assert "expected a strategy among 'margin'" in one_line(run("query", model_file, pool_file, "--strategy", "best"))
     assert run("query", model_file, pool_file, "--n", 0).exit_code == 2
     assert "got a regression of 'size'" in one_line(
         run("query", gpclass.save(regression_model, tmp_path / "r.gpclass"), pool_file)

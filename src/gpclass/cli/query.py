@@ -17,7 +17,7 @@ def query(
     model: ModelFile,
     pool: Pool,
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of rows to choose.")] = 10,
-    strategy: Annotated[str, typer.Option(help="bald, entropy or margin.")] = "bald",
+    strategy: Annotated[str, typer.Option(help="margin, entropy or bald.")] = "margin",
     save: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="A CSV file; otherwise standard output.", show_default=False),
@@ -28,9 +28,9 @@ def query(
     """Choose the rows of a table whose labels would tell most.
 
     The most informative row comes first. Each row is scored given those before it, so similar rows are not chosen
-    together. Rows with a label in the target column are left out. The score is the expected information about the model
-    in nats (bald), the entropy of the label in nats (entropy), or 1 less the difference of the two largest
-    probabilities (margin).
+    together. Rows with a label in the target column are left out. The score is 1 less the difference of the two largest
+    probabilities (margin), the entropy of the label in nats (entropy), or the expected information about the model in
+    nats (bald).
     """
     _check_output(save, pool, model)
     from ..tabular import query_table, read_table

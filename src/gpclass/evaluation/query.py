@@ -1,10 +1,10 @@
 """Which rows to label next: the most informative ones of a pool, chosen jointly.
 
-A row is worth what its label is expected to tell about the latent functions, I(y; f) ("bald"), or how uncertain the
-label is ("entropy", "margin"). Rows of a batch should not tell the same. So the rows are chosen one after the other,
-each given Gaussian observations in the place of the labels of those before it (``evaluation.observations``): the score
-of a row is its own, less that by which the observations lower its measure of uncertainty on average. For the entropy
-that is their mutual information with its label.
+A row is worth how uncertain its label is ("margin", "entropy"), or what the label is expected to tell about the latent
+functions, I(y; f) ("bald", Houlsby et al. 2011). Rows of a batch should not tell the same. So the rows are chosen one
+after the other, each given Gaussian observations in the place of the labels of those before it
+(``evaluation.observations``): the score of a row is its own, less that by which the observations lower its measure of
+uncertainty on average. For the entropy that is their mutual information with its label.
 
 Given f, labels and observations are independent, so the entropy falls further with every row chosen: an earlier score
 bounds the present one from above, and the entropy bounds I(y; f). Only rows whose bound reaches above the best score
@@ -33,7 +33,7 @@ _FIRST_ROWS, _MOST_ROWS = 64, 4096
 Scorer = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def query(model: Any, X_pool: Any, n: int = 10, strategy: str = "bald", *, return_scores: bool = False) -> Any:
+def query(model: Any, X_pool: Any, n: int = 10, strategy: str = "margin", *, return_scores: bool = False) -> Any:
     """Rows of a pool whose labels would tell most, the most informative first.
 
     The rows are chosen one after the other. Each is scored given those before it, whose labels are still unknown, so
@@ -46,10 +46,10 @@ def query(model: Any, X_pool: Any, n: int = 10, strategy: str = "bald", *, retur
         Rows without label. 100,000 rows need little more memory than they take themselves.
     n : int, default=10
         Number of rows to choose, at most m.
-    strategy : "bald", "entropy" or "margin", default="bald"
-        What a label is worth: the mutual information of label and latent functions, in nats, which ignores noise of the
-        labels; the entropy of the label, in nats; or 1 less the difference of the two largest probabilities. For two
-        classes the last two differ little.
+    strategy : "margin", "entropy" or "bald", default="margin"
+        What a label is worth: 1 less the difference of the two largest probabilities; the entropy of the label, in
+        nats; or the mutual information of label and latent functions, in nats, which ignores noise of the labels. For
+        two classes the first two choose nearly the same rows.
     return_scores : bool, default=False
         Whether to return the scores as well.
 
@@ -198,4 +198,4 @@ def _margins(proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return 1.0 - (first - second), 2.0 * (1.0 - first)
 
 
-_MEASURES: dict[str, Measure] = {"bald": _entropies, "entropy": _entropies, "margin": _margins}
+_MEASURES: dict[str, Measure] = {"margin": _margins, "entropy": _entropies, "bald": _entropies}

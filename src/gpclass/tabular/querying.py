@@ -20,7 +20,7 @@ class TableQuery(NamedTuple):
     notes: list[str]
 
 
-def query_table(model: TableModel, table: Any, n: int = 10, strategy: str = "bald") -> TableQuery:
+def query_table(model: TableModel, table: Any, n: int = 10, strategy: str = "margin") -> TableQuery:
     """``gpclass.query`` for a model of a table; rows that have a label in the target column are no candidates."""
     check_is_fitted(model)
     if model.task_ == "regression":
