@@ -28,7 +28,7 @@ from .uncertainty import entropy, expected_entropy, max_correlation, require_cla
 #: Of larger pools bounds come from this many points for several latent functions.
 _MANY_ROWS, _FEW_DRAWS = 2000, 8
 #: Rows scored at a time, first and later.
-_FIRST_ROWS, _MOST_ROWS = 64, 4096
+_FIRST_ROWS, _MOST_ROWS = 16, 4096
 #: Scores (m,) of some rows of the pool, and their upper bounds.
 Scorer = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
