@@ -109,6 +109,9 @@ STRATEGIES: dict[str, Callable[..., np.ndarray]] = {
 }
 OURS, RIVALS = ("query bald", "query entropy", "query margin"), ("random", "top entropy", "top margin", "k-centre")
 
+#: Dashed, because it is the same curve as another where there are two classes.
+DASHES = {"top margin": "--"}
+
 
 def curve(name: str, strategy: str, seed: int) -> np.ndarray:
     """Log loss and error (2, BATCHES + 1) on the test rows."""
@@ -147,16 +150,19 @@ def draw(path: Path, curves: dict[str, dict[str, np.ndarray]]) -> None:
     import matplotlib.pyplot as plt
 
     plt.rcParams["svg.hashsalt"] = "gpclass"
-    figure, axes = plt.subplots(1, len(curves), figsize=(3.1 * len(curves), 3.0), layout="constrained")
+    figure, axes = plt.subplots(1, len(curves), figsize=(3.1 * len(curves), 3.2), layout="constrained")
     labels = BATCH * np.arange(1, BATCHES + 2)
     for axis, (name, found) in zip(np.atleast_1d(axes), curves.items(), strict=True):
         for strategy, values in found.items():
             mean = values[:, 0].mean(axis=0)
-            axis.plot(labels, mean, label=strategy, linewidth=2.2 if strategy in OURS else 1.2)
-        axis.set(title=name, xlabel="labels", yscale="log")
-        axis.grid(alpha=0.3, which="both")
+            axis.plot(
+                labels, mean, DASHES.get(strategy, "-"), label=strategy, linewidth=2.2 if strategy in OURS else 1.2
+            )
+        axis.set(title=name, xlabel="labels")
+        axis.grid(alpha=0.3)
     np.atleast_1d(axes)[0].set_ylabel("log loss of test rows")
-    np.atleast_1d(axes)[-1].legend(fontsize=8)
+    lines, names = np.atleast_1d(axes)[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside lower center", ncols=len(names), frameon=False)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 

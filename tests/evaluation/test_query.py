@@ -20,7 +20,7 @@ from gpclass import (
 )
 from gpclass.evaluation import query as module
 from gpclass.evaluation.observations import DRAWS, latent_moments, predicted
-from gpclass.evaluation.query import _Pool, lazy_greedy
+from gpclass.evaluation.query import _Candidates, lazy_greedy
 from gpclass.evaluation.uncertainty import entropy_split, max_correlation
 from gpclass.hyper import Importance
 from gpclass.inference import Gibbs
@@ -117,7 +117,7 @@ def test_observations_of_several_classes_are_conditioned_on_jointly(inference):
     """Block matrices of all rows and classes, and many draws."""
     model = GPClassifier(2.0 * RBF(1.0), hyper="fixed", inference=inference).fit(X[::10], y[::10])
     pool = X[3::30]
-    state = _Pool(model, model._rows(pool), module._MEASURES["entropy"], informative=False)
+    state = _Candidates(model, model._rows(pool), module._MEASURES["entropy"], informative=False)
     chosen, others = [0, 3], np.array([1, 2, 4])
     scores, _ = state.scorer(chosen)(others)
     (member,) = state.members
@@ -150,7 +150,7 @@ def test_a_few_rows_scored_anew_are_the_choice_of_all_rows_scored(strategy):
     """Three classes; several kernels, whose means move together."""
     model = GPClassifier(RBF(1.0), hyper=Importance(n_draws=40, n_models=2), random_state=0).fit(X[::10], y[::10])
     pool = X[2::4]
-    state = _Pool(model, model._rows(pool), module._MEASURES[strategy], informative=strategy == "bald")
+    state = _Candidates(model, model._rows(pool), module._MEASURES[strategy], informative=strategy == "bald")
     chosen = []
     for _ in range(5):
         scores = state.scorer(chosen)(np.arange(len(pool)))[0]

@@ -81,7 +81,7 @@ def query(model: Any, X_pool: Any, n: int = 10, strategy: str = "margin", *, ret
     rows = model._rows(X_pool)
     if not isinstance(n, Integral) or isinstance(n, bool) or not 1 <= n <= rows.shape[0]:
         raise ValueError(f"expected n between 1 and the {rows.shape[0]} rows of the pool, got {n!r}")
-    pool = _Pool(model, rows, _MEASURES[strategy], informative=strategy == "bald")
+    pool = _Candidates(model, rows, _MEASURES[strategy], informative=strategy == "bald")
     indices, scores = lazy_greedy(pool.scorer, pool.bounds(), int(n))
     return (indices, scores) if return_scores else indices
 
@@ -109,7 +109,7 @@ def lazy_greedy(scorer: Callable[[list[int]], Scorer], bounds: np.ndarray, n: in
     return np.array(chosen), np.array(scores)
 
 
-class _Pool:
+class _Candidates:
     """Rows of a pool, and how much the label of each would tell."""
 
     def __init__(self, model: Any, rows: Any, measure: Measure, informative: bool) -> None:
