@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .estimators.view_voting_classifier import ViewVotingClassifier
     from .estimators.virtual_vector_classifier import VirtualVectorClassifier
     from .evaluation.comparison import compare
+    from .evaluation.query import query
     from .io.onnx.export import export_onnx
     from .io.persistence import load, save
     from .training.time_limit import TimeLimit
@@ -44,6 +45,7 @@ _HOMES = {
     "compare": "evaluation.comparison",
     "export_onnx": "io.onnx.export",
     "load": "io.persistence",
+    "query": "evaluation.query",
     "save": "io.persistence",
 }
 
@@ -69,6 +71,7 @@ __all__ = [
     "compare",
     "export_onnx",
     "load",
+    "query",
     "save",
 ]
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from . import export, models, papers
+from . import export, models, papers, query
 from ._console import one_line_errors, replace_unencodable
 from ._dask import DaskCommand
 from ._help import HelpCommand, HelpGroup
@@ -43,7 +43,10 @@ def _commands(
 
 
 for _panel, _functions in (
-    ("Your tables", (models.fit, models.predict, models.evaluate, explain, check, models.card, compare)),
+    (
+        "Your tables",
+        (models.fit, models.predict, models.evaluate, explain, check, models.card, compare, query.query),
+    ),
     ("Your models elsewhere", (export.export,)),
     ("The papers", (papers.reproduce, papers.report)),
 ):

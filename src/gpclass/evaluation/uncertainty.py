@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..inference.posteriors import MixturePosterior, SeparatePosterior, members_of, row_blocks
 from ..kernels import Kernel, PerClass
+from ..kernels.rows import select
 from ..likelihoods import Likelihood
 
 #: Quadrature nodes for one latent function up to this standard deviation, and the step of a grid beyond it.
@@ -40,12 +41,14 @@ def entropy_split(estimator: Any, X: Any, n_draws: int = _DRAWS, proba: Any = No
         latent variances are large. Entropies below 0.001 are aleatoric.
     proba : ``predict_proba(X)``, if it is known
     """
-    _require_one_model(estimator)
-    if not hasattr(estimator, "classes_"):
-        got = type(estimator).__name__
-        raise TypeError(f"expected a classifier, got {got}; predict(X, return_std=True) for regression")
-    total = _entropy(estimator.predict_proba(X) if proba is None else proba)
-    rows = estimator._rows(X)
+    require_classifier(estimator)
+    total = entropy(estimator.predict_proba(X) if proba is None else proba)
+    aleatoric = expected_entropy(estimator, estimator._rows(X), total, n_draws)
+    return EntropySplit(total, total - aleatoric, aleatoric)
+
+
+def expected_entropy(estimator: Any, rows: Any, total: np.ndarray, n_draws: int = _DRAWS) -> np.ndarray:
+    """E H[p(y|f)] (m,) of checked rows whose labels have the entropies ``total``."""
     members = members_of(estimator.posterior_, estimator.likelihood_)
     lapse_rate = float(
         np.sum([member.weight * (member.calibration or estimator.calibration_).lapse_rate for member in members])
@@ -56,10 +59,17 @@ def entropy_split(estimator: Any, X: Any, n_draws: int = _DRAWS, proba: Any = No
     aleatoric[unsure] = least
     for member in members:
         calibration = member.calibration or estimator.calibration_
-        mean, cov = calibration(*member.posterior.latent(rows[unsure]))
+        mean, cov = calibration(*member.posterior.latent(select(rows, unsure)))
         aleatoric[unsure] += member.weight * _expected_entropy(member.likelihood, mean, cov, n_draws, lapse_rate)
-    aleatoric = np.minimum(aleatoric, total)
-    return EntropySplit(total, total - aleatoric, aleatoric)
+    return np.minimum(aleatoric, total)
+
+
+def require_classifier(estimator: Any) -> None:
+    """Refuse what is no fitted classifier with one posterior."""
+    _require_one_model(estimator)
+    if not hasattr(estimator, "classes_"):
+        got = type(estimator).__name__
+        raise TypeError(f"expected a classifier, got {got}; predict(X, return_std=True) for regression")
 
 
 def _require_one_model(estimator: Any) -> None:
@@ -69,7 +79,8 @@ def _require_one_model(estimator: Any) -> None:
         raise TypeError(f"expected a model with one posterior, got {type(estimator).__name__}{inner}")
 
 
-def _entropy(proba: np.ndarray) -> np.ndarray:
+def entropy(proba: np.ndarray) -> np.ndarray:
+    """Entropies (m,) of probabilities (m, K), in nats."""
     return -xlogy(proba, proba).sum(axis=1)
 
 
@@ -77,7 +88,7 @@ def _least_entropy(lapse_rate: float, n_classes: int) -> float:
     """Entropy of a label that is certain except for lapses."""
     proba = np.full((1, n_classes), lapse_rate / n_classes)
     proba[0, 0] += 1.0 - lapse_rate
-    return float(_entropy(proba)[0])
+    return float(entropy(proba)[0])
 
 
 def _expected_entropy(
@@ -107,7 +118,7 @@ def _conditional_entropy(likelihood: Likelihood, f: np.ndarray, lapse_rate: floa
     """H[p(y|f)] minus the entropy of lapses."""
     proba = likelihood.predict(f, np.zeros_like(f))
     K = proba.shape[1]
-    return _entropy((1.0 - lapse_rate) * proba + lapse_rate / K) - _least_entropy(lapse_rate, K)
+    return entropy((1.0 - lapse_rate) * proba + lapse_rate / K) - _least_entropy(lapse_rate, K)
 
 
 def _expected_entropy_1d(likelihood: Likelihood, mean: np.ndarray, sd: np.ndarray, lapse_rate: float) -> np.ndarray:
@@ -118,18 +129,18 @@ def _expected_entropy_1d(likelihood: Likelihood, mean: np.ndarray, sd: np.ndarra
     if np.any(narrow):
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         f = mean[narrow, None] + sd[narrow, None] * nodes
-        entropy = _conditional_entropy(likelihood, f.reshape(-1, 1), lapse_rate).reshape(f.shape)
-        found[narrow] = entropy @ (weights / weights.sum())
+        given_f = _conditional_entropy(likelihood, f.reshape(-1, 1), lapse_rate).reshape(f.shape)
+        found[narrow] = given_f @ (weights / weights.sum())
     wide = np.flatnonzero(~narrow)
     if len(wide):
         low, high = np.min(mean[wide] - 9 * sd[wide]), np.max(mean[wide] + 9 * sd[wide])
         grid = np.arange(low, high + _STEP, _STEP)
-        entropy = _conditional_entropy(likelihood, grid[:, None], lapse_rate)
-        relevant = entropy > 1e-10
-        grid, entropy = grid[relevant], entropy[relevant]
+        given_f = _conditional_entropy(likelihood, grid[:, None], lapse_rate)
+        relevant = given_f > 1e-10
+        grid, given_f = grid[relevant], given_f[relevant]
         for block in row_blocks(len(wide), len(grid)):
             rows = wide[block]
-            found[rows] = _STEP * norm.pdf(grid, mean[rows, None], sd[rows, None]) @ entropy
+            found[rows] = _STEP * norm.pdf(grid, mean[rows, None], sd[rows, None]) @ given_f
     return found
 
 
@@ -142,7 +153,7 @@ def similarity(estimator: Any, X: Any) -> np.ndarray:
     kernel, kept = _kernel_and_rows(estimator)
     if hasattr(estimator.posterior_, "nearest_correlation"):  # an index knows the nearest row
         return estimator.posterior_.nearest_correlation(estimator._rows(X))
-    return _max_correlation(kernel, estimator._rows(X), kept)
+    return max_correlation(kernel, estimator._rows(X), kept)
 
 
 def similarity_within(estimator: Any, max_rows: int = 1000) -> np.ndarray:
@@ -152,7 +163,7 @@ def similarity_within(estimator: Any, max_rows: int = 1000) -> np.ndarray:
     if len(kept) < 2:
         return np.ones(len(kept))
     chosen = np.unique(np.linspace(0, len(kept) - 1, min(len(kept), max_rows)).round().astype(int))
-    return _max_correlation(kernel, kept[chosen], kept, chosen)
+    return max_correlation(kernel, kept[chosen], kept, chosen)
 
 
 def _kernel_and_rows(estimator: Any) -> tuple[Kernel, np.ndarray]:
@@ -167,9 +178,7 @@ def _kernel_and_rows(estimator: Any) -> tuple[Kernel, np.ndarray]:
     return kernel, posterior.X
 
 
-def _max_correlation(
-    kernel: Kernel, X: np.ndarray, kept: np.ndarray, own_index: np.ndarray | None = None
-) -> np.ndarray:
+def max_correlation(kernel: Kernel, X: np.ndarray, kept: np.ndarray, own_index: np.ndarray | None = None) -> np.ndarray:
     """Largest correlation of each row of X with a kept row other than itself; 0 where the prior variance is 0, as for a
     linear kernel at the origin."""
     kept_sd = _prior_sd(kernel, kept)

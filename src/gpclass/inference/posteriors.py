@@ -6,7 +6,7 @@ Predictions are NumPy arrays: each block of rows is copied to the host when it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -25,6 +25,18 @@ from .whitened import MANY_ROWS, whitened_factor
 
 #: Rows are predicted in blocks, each with about this many bytes of covariances; larger ones on a device.
 BLOCK_BYTES, DEVICE_BLOCK_BYTES = 64 * 2**20, 2**30
+
+
+#: Covariances (m, C, k, C) between the latent values of m new rows and those of k others that are fixed.
+CrossCovariance = Callable[[Any], np.ndarray]
+
+
+def of_own_functions(covariances: list[Array], n_latent: int) -> np.ndarray:
+    """Covariances (m, C, k, C) from those (m, k) of each latent function, or of all; different functions have none."""
+    found = np.zeros((covariances[0].shape[0], n_latent, covariances[0].shape[1], n_latent))
+    for c in range(n_latent):
+        found[:, c, :, c] = to_host(covariances[c if len(covariances) > 1 else 0])
+    return found
 
 
 def row_blocks(n_rows: int, n_train: int, n_matrices: int = 1, on_host: bool = True) -> Iterator[slice]:
@@ -149,6 +161,35 @@ class GaussianPosterior(LatentPosterior):
         each = covariances * self.n_latent if len(covariances) == 1 else covariances
         return Latent(to_host(linalg.product(cross, self.terms.alpha)), np.stack(each))
 
+    def covariances_with(self, Z: Any) -> CrossCovariance:
+        """Covariances of new rows with the rows Z, n operations for each pair once those of Z are solved for."""
+        if self.kernel.pairwise:
+            raise ValueError("a Precomputed kernel has no covariances between new rows")
+        cross, C = self._cross_cov(Z), self.n_latent
+        whitened = [self.whitened_cross_cov(cross, c) for c in range(self._n_factors)]
+        # S L^-T L^-1 S k*, with S = diag(sqrt_precision)
+        explained = [self._scaled_back(V, c) for c, V in enumerate(whitened)]
+        coupling: list[list[Array]] = []
+        if self.terms.coupling is not None:
+            assert self.terms.sqrt_rho is not None
+            pulls = [linalg.solve_triangular(self.terms.coupling, self._shared(whitened[b], b), True) for b in range(C)]
+            weighted = [[self.terms.sqrt_rho[:, a, None] * pull for pull in pulls] for a in range(C)]
+            coupling = [
+                [self._scaled_back(linalg.solve_triangular(self.terms.chol[a, ...], R), a) for R in weighted[a]]
+                for a in range(C)
+            ]
+
+        def covariances(X: Any) -> np.ndarray:
+            prior, k = like(self.kernel(X, Z), self.terms.alpha), self._cross_cov(X)
+            own = [class_matrix(prior, c) - class_matrix(k, c) @ part for c, part in enumerate(explained)]
+            found = of_own_functions(own, C)
+            for a, parts in enumerate(coupling):
+                for b, part in enumerate(parts):
+                    found[:, a, :, b] += to_host(class_matrix(k, a) @ part)
+            return found
+
+        return covariances
+
     def sample(self, X: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Draws (n_samples, m, C) of the latent functions at new rows."""
         mean, covariances = self.joint(X)
@@ -171,10 +212,18 @@ class GaussianPosterior(LatentPosterior):
         """k*: covariances of new rows with the training rows."""
         return like(self.kernel(X, self.X), self.terms.alpha)
 
+    def _root(self, c: int) -> Array:
+        return self.terms.sqrt_precision if self.terms.sqrt_precision.ndim == 1 else self.terms.sqrt_precision[:, c]
+
     def whitened_cross_cov(self, cross: Array, c: int) -> Array:
         """L^-1 (sqrt_precision * k*), one column for each new row."""
-        root = self.terms.sqrt_precision if self.terms.sqrt_precision.ndim == 1 else self.terms.sqrt_precision[:, c]
-        return linalg.solve_triangular(class_matrix(self.terms.chol, c), root[:, None] * class_matrix(cross, c).T)
+        scaled = self._root(c)[:, None] * class_matrix(cross, c).T
+        return linalg.solve_triangular(class_matrix(self.terms.chol, c), scaled)
+
+    def _scaled_back(self, V: Array, c: int) -> Array:
+        """sqrt_precision * L^-T V"""
+        back = linalg.solve_triangular(class_matrix(self.terms.chol, c), V, transposed=True)
+        return self._root(c)[:, None] * back
 
     def _shared(self, V: Array, c: int) -> Array:
         """What latent function c shares with the others at new rows (``ProductFormPosterior``): M^-1/2 R_c L_c^-T V."""
@@ -243,6 +292,17 @@ class InducingPosterior(LatentPosterior):
         unknown = like(self.kernel(X), V) - V.T @ V
         own = [to_host(unknown + (R @ V).T @ (R @ V)) for R in self._spreads()]
         return Latent(to_host(V.T @ self.mean), np.stack(own * self.n_latent if len(own) == 1 else own))
+
+    def covariances_with(self, Z: Any) -> CrossCovariance:
+        """Covariances of new rows with the rows Z: k(X, Z) - V_X' (I - R'R) V_Z."""
+        V = self._whitened(Z)
+        explained = [linalg.solve_triangular(self.chol, V - R.T @ (R @ V), transposed=True) for R in self._spreads()]
+
+        def covariances(X: Any) -> np.ndarray:
+            prior, k = like(self.kernel(X, Z), V), like(self.kernel(X, self.X), V)
+            return of_own_functions([prior - k @ part for part in explained], self.n_latent)
+
+        return covariances
 
     def sample(self, X: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Draws (n_samples, m, C) of the latent functions at new rows."""
@@ -319,6 +379,16 @@ class DrawsPosterior:
     def joint(self, X: Any) -> Latent:
         raise ValueError("draws give no joint Gaussian over new rows; use sample_latent")
 
+    def covariances_with(self, Z: Any) -> CrossCovariance:
+        """Covariances of new rows with the rows Z: those within a draw plus those of the means between draws."""
+        within, means = self._part(0).covariances_with(Z), self._means(Z)
+        off = means - means.mean(axis=0)
+
+        def covariances(X: Any) -> np.ndarray:
+            return within(X) + np.einsum("smc,skd->mckd", self._means(X), off, optimize=True) / len(off)
+
+        return covariances
+
     def sample(self, X: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Draws (n_samples, m, C) of the latent functions at new rows, each from a draw of the posterior."""
         chosen = rng.integers(self.n_draws, size=n_samples)
@@ -347,6 +417,11 @@ class SeparatePosterior(LatentPosterior):
         found = [part.joint(X) for part in self.parts]
         mean = np.hstack([part.mean for part in found]) + self.bias
         return Latent(mean, np.concatenate([part.cov for part in found]))
+
+    def covariances_with(self, Z: Any) -> CrossCovariance:
+        """Covariances of new rows with the rows Z."""
+        parts = [part.covariances_with(Z) for part in self.parts]
+        return lambda X: of_own_functions([part(X)[:, 0, :, 0] for part in parts], self.n_latent)
 
     def sample(self, X: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Draws (n_samples, m, C) of the latent functions at new rows."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .drift import check_drift
     from .explanation import explain
     from .model import TableModel
+    from .querying import TableQuery, query_table
     from .row_explanation import explain_row
     from .tables import Table, TableError, from_frame, read_table
 
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
 _MODULES = {
     **dict.fromkeys(["Column", "Schema"], "columns"),
     **dict.fromkeys(["Table", "TableError", "from_frame", "read_table"], "tables"),
+    **dict.fromkeys(["TableQuery", "query_table"], "querying"),
     **{"TableModel": "model", "compare_on_table": "comparison", "Decisions": "deciding", "explain": "explanation"},
     **{"check_drift": "drift", "explain_row": "row_explanation"},
 }
 
-__all__ = ["Column", "Decisions", "Schema", "Table", "TableError", "TableModel", "check_drift", "compare_on_table"]
-__all__ += ["explain", "explain_row", "from_frame", "read_table"]
+__all__ = ["Column", "Decisions", "Schema", "Table", "TableError", "TableModel", "TableQuery", "check_drift"]
+__all__ += ["compare_on_table", "explain", "explain_row", "from_frame", "query_table", "read_table"]
 
 
 def __getattr__(name: str) -> Any:
