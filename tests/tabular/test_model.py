@@ -15,7 +15,6 @@ from gpclass.tabular import TableError, TableModel, compare_on_table, explain, e
 from gpclass.tabular import model as module
 from gpclass.tabular.card import card
 from gpclass.tabular.evaluation import classification_scores, formatted_scores, regression_scores
-from gpclass.tabular.imputation import TableImputer
 from gpclass.tabular.tables import as_text
 
 
@@ -62,15 +61,16 @@ def test_rows_far_from_all_others_are_marked(model, frame):
     assert model.predictions(distant)["far"].tolist() == ["no", "yes"]
 
 
-def test_missing_values_are_imputed_with_an_indicator(model, frame):
+def test_missing_values_are_left_to_the_estimator(model, frame):
     X, _ = model.frame(frame)
-    missing = frame["weight"].isna()
+    missing = frame["weight"].isna().to_numpy()
     assert missing.any()
-    np.testing.assert_array_equal(X["weight (missing)"], missing.astype(float))
-    assert np.all(X.loc[missing, "weight"] == frame["weight"].median())
-    imputer = TableImputer().fit(frame[["size", "weight"]])
-    assert imputer.indicators_ == {"weight": "weight (missing)"}
-    assert not imputer.transform(frame[["size", "weight"]]).isna().to_numpy().any()
+    np.testing.assert_array_equal(X["weight"].isna(), missing)
+    estimator = model.estimator_
+    assert estimator.input_names_ == ["size", "weight", "colour", "weight (missing)"]
+    rows = estimator._inputs.check(estimator, X)[0]
+    np.testing.assert_array_equal(rows[:, 3], missing)
+    assert np.all(rows[missing, 1] == frame["weight"].median())
 
 
 def test_a_model_comes_back_from_its_file(model, frame, model_file):
@@ -439,13 +439,6 @@ def test_a_failed_fit_changes_nothing(frame, fixed_parameters):
     np.testing.assert_array_equal(model.predict(frame), before)
     with pytest.raises(NotFittedError):
         TableModel("species").predict(frame)
-
-
-def test_indicators_take_no_name_that_is_there(frame, fixed_parameters):
-    own = frame.assign(**{"weight (missing)": np.arange(60) % 7 * 1.5})
-    X, _ = TableModel("species").fit(own).frame(own)
-    np.testing.assert_array_equal(X["weight (missing)"], np.arange(60) % 7 * 1.5)
-    np.testing.assert_array_equal(X["weight (missing) (missing)"], frame["weight"].isna().astype(float))
 
 
 def test_few_rows_of_many_classes_are_held_out_all_the_same():

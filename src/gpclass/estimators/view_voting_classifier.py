@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from ._base import checked_n_jobs
 from ._documentation import Documented
-from ._inputs import is_frame
+from ._frames import is_frame
 from ._labels import check_labels, refuse_masked
 from ._wrapping import MetaEstimator
 from .gp_classifier import GPClassifier

@@ -9,7 +9,7 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
@@ -17,7 +17,7 @@ from ..evaluation.comparison import Comparison, compare
 from ..training.monitor import SILENT, Monitor
 from .columns import Names, Schema
 from .evaluation import first_lines
-from .imputation import TableImputer
+from .imputation import FeatureTransformer
 from .model import EXACT_ROWS
 from .tables import Table, TableError
 from .targets import drop_missing, mark_missing, read_target, unify_spelling
@@ -54,7 +54,7 @@ def compare_on_table(
     return result, notes + first_lines(caught)
 
 
-def candidates(n_rows: int) -> dict[str, Pipeline]:
+def candidates(n_rows: int) -> dict[str, Any]:
     """Classifiers of gpclass for this number of rows, and others."""
     from .. import GPClassifier, NearestNeighborGPClassifier, SparseGPClassifier
 
@@ -74,6 +74,4 @@ def candidates(n_rows: int) -> dict[str, Pipeline]:
         (StandardScaler(), make_column_selector(dtype_include="number")),
         (OneHotEncoder(handle_unknown="ignore", sparse_output=False), make_column_selector(dtype_exclude="number")),
     )
-    return {name: make_pipeline(TableImputer(), model) for name, model in ours.items()} | {
-        name: make_pipeline(TableImputer(), encoder, model) for name, model in others.items()
-    }
+    return ours | {name: make_pipeline(FeatureTransformer(), encoder, model) for name, model in others.items()}

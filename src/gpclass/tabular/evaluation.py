@@ -11,7 +11,7 @@ from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from ..evaluation.metrics import calibration_error, label_positions
-from .imputation import TableImputer
+from .imputation import ViewImputer
 from .tables import Table, TableError
 
 _TEST_SIZE, _MAX_TEST_ROWS = 0.2, 2000
@@ -76,7 +76,7 @@ def leave_one_out(model: Any, y: np.ndarray) -> Predictions | None:
 
 def held_out(
     estimator: Any,
-    imputer: TableImputer,
+    imputer: ViewImputer,
     raw: Any,
     y: np.ndarray,
     classes: Any,
