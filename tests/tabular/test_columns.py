@@ -33,8 +33,8 @@ def kind(values, name="x", **overruling):
         (list(range(1, 21)), "id"),
         ([3, 1, 4, 15, 9, 2, 6], "number"),
         (["2024-01-31", "2023-12-24", "2024-01-31"], "date"),
-            (["2024-01-31 12:30", None, "2024-01-31T13:00:05+01:00"], "date"),
-            ([f"{mood} day {i}" for i in range(6) for mood in ("good", "bad")], "text"),
+        (["2024-01-31 12:30", None, "2024-01-31T13:00:05+01:00"], "date"),
+        ([f"{mood} day {i}" for i in range(6) for mood in ("good", "bad")], "text"),
         (["31.1.2024", "24.12.2023", "1.2.2024"], "left out"),
     ],
 )

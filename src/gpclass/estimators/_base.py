@@ -147,6 +147,15 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         tags.input_tags.allow_nan = allows_missing(self)
         return tags
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """As in scikit-learn; ``deep`` adds the parameters of a kernel of gpclass, such as ``kernel__length_scale``,
+        under the names that ``set_params`` and a grid search take. The default kernel and those that a word names have
+        none to set."""
+        params = super().get_params(deep)
+        if deep and isinstance(self.kernel, Kernel):
+            params |= {f"kernel__{name}": value for name, value in self.kernel.params.items()}
+        return params
+
     def set_params(self, **params: Any) -> Any:
         """As in scikit-learn; ``kernel__length_scale=2`` replaces the kernel by one with that parameter changed."""
         if hasattr(params.get("kernel", self.kernel), "get_params"):  # a kernel of scikit-learn sets its own

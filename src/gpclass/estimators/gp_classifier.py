@@ -23,7 +23,7 @@ from ..training.dense import train
 from ..training.family import train_family
 from ..training.trained import LabelWeights, Settings
 from ._base import NEIGHBOR_ROWS, GPEstimator, choose_engine, choose_search, generator
-from ._classifying import GPClassifierMixin, best_engine
+from ._classifying import GPClassifierMixin, best_engine, log_odds
 from ._inputs import Inputs
 from ._labels import Labels, check_labels, class_factors, is_soft, soft_labels
 from .distributed import lazily
@@ -248,6 +248,13 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         ``grams`` and ``rows`` as for ``predict_log_proba``.
         """
         return beside(self._proba(self._rows(X, grams, rows)), X)
+
+    @lazily
+    def decision_function(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
+        """Log odds: of the second class (m,) for two classes, positive where it is predicted, or of each class against
+        all others (m, n_classes), of which ``predict`` takes the largest; ``grams`` and ``rows`` as for
+        ``predict_log_proba``."""
+        return beside(log_odds(self._log_proba(self._rows(X, grams, rows))), X)
 
     @lazily
     def predict(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
