@@ -1,6 +1,6 @@
 """What stands before an estimator: missing values inside views are filled, and other libraries get our features."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ class ViewImputer(TransformerMixin, BaseEstimator):
     medians_ : dictionary of the columns of views that hold numbers or dates
     """
 
-    def __init__(self, views: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, views: Mapping[str, list[str]]) -> None:
         self.views = views
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -36,7 +36,7 @@ class ViewImputer(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         if not self.views:
             return X
-        absent = {name: X[list(columns)].isna().all(axis=1) for name, columns in self.views.items()}
+        absent = {name: X[columns].isna().all(axis=1) for name, columns in self.views.items()}
         has_values = ~np.logical_and.reduce(list(absent.values()))
         filled = X.fillna(self.medians_)
         for name, columns in self.views.items():
