@@ -28,7 +28,7 @@ class ViewImputer(TransformerMixin, BaseEstimator):
         self.views = views
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        names = [name for columns in self.views.values() for name in columns]
+        names = list(dict.fromkeys(name for columns in self.views.values() for name in columns))
         ordered = X[names].select_dtypes(["number", "datetime"])
         self.medians_: dict[str, Any] = {name: ordered[name].median() for name in ordered}
         return self
