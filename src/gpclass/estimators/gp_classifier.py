@@ -106,6 +106,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     relevance_ : (n_features,) inverse squared length-scales, 0 for inputs that are left out
     view_weights_ : shares of the views of a ``WeightedSum`` kernel: ``names``, ``mean`` and ``sd``
     categories_ : dictionary of the columns of a data frame that hold categories
+    input_names_ : names of what the kernel sees: the columns of X, and what is made of missing values, dates and text
     hyper_ : how learning went, a ``gpclass.hyper.HyperResult``
         ``members`` with ``name``, ``weight`` and ``kernel`` where several kernels were learned, of which all others
         describe the one with the largest weight; ``theta`` and ``theta_names``, ``standard_error`` of an optimum,
