@@ -487,3 +487,14 @@ def test_the_metric_is_learned_from_a_sample(frame, monkeypatch):
     assert model.score(parts[columns], parts["y"]) > 0.7
     proba = model.predict_proba(parts[columns]).compute()
     np.testing.assert_allclose(proba, model.predict_proba(frame[columns]), atol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_log_odds_of_a_collection(table, n_classes):
+    X, y = table
+    y = np.minimum(np.unique(y, return_inverse=True)[1], n_classes - 1)
+    model = sparse().fit(X[:300], y[:300])
+    lazy = model.decision_function(da.from_array(X[:500], (200, -1)))
+    expected = model.decision_function(X[:500])
+    assert lazy.shape == expected.shape == ((500,) if n_classes == 2 else (500, 3))
+    np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-10)
