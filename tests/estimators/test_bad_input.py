@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_regressor
+from sklearn.utils import get_tags
 
 import gpclass
 from gpclass import (
@@ -28,7 +29,7 @@ from gpclass import (
 from gpclass.hyper import Alternating, Evidence
 from gpclass.inference import EP, IVM, VB, Exact, SparseEP
 from gpclass.inference.neighbors.local import LocalRegression
-from gpclass.kernels import RBF, View, WeightedSum
+from gpclass.kernels import RBF, Precomputed, View, WeightedSum
 
 KERNEL = 4.0 * RBF(1.0)
 FIXED = {"kernel": KERNEL, "hyper": "fixed"}
@@ -446,10 +447,17 @@ def test_a_warning_that_is_an_error_leaves_the_estimator_as_it_was():
     assert same_attributes(model, before)
 
 
-def test_a_gap_that_the_kernel_does_not_take_is_refused(fitted):
+def test_missing_values_are_refused_by_covariances_and_images_alone(fitted):
     gappy = X.copy()
     gappy[3, 1] = np.nan
-    for name in CASES:
-        assert_refused(fitted(name), name, (gappy, CASES[name].y), ValueError, "Input X contains NaN")
+    for name, case in CASES.items():
+        if name == "VirtualVectorClassifier":
+            assert_refused(fitted(name), name, (gappy, case.y), ValueError, "Input X contains NaN")
+        else:
+            assert clone(case.estimator).fit(gappy, case.y, **case.fit).predict(gappy, **case.predict).shape == (N,)
+        assert get_tags(case.estimator).input_tags.allow_nan == (name != "VirtualVectorClassifier")
+    gram = np.where(np.eye(N) > 0, np.nan, X @ X.T)
+    with pytest.raises(ValueError, match="Input X contains NaN: expected a number in every cell of covariances"):
+        GPClassifier(Precomputed(), hyper="fixed").fit(gram, COLOURS)
     views = WeightedSum({"a": View(RBF(), [0, 2, 3]), "b": View(RBF(), [1])})
     assert GPClassifier(views, hyper="fixed").fit(gappy, COLOURS).predict(gappy).shape == (N,)

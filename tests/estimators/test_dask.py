@@ -230,12 +230,15 @@ def test_other_classifiers_predict_lazily_too(table):
         model.latent(dX)
 
 
-def test_a_missing_value_in_new_rows_is_an_error_when_they_are_computed(table):
+def test_missing_values_in_new_rows_are_filled_and_infinity_is_an_error_when_they_are_computed(table):
     X, y = table
     model = sparse().fit(X, y)
     bad = X.copy()
     bad[700, 1] = np.nan
-    with pytest.raises(ValueError, match="contains NaN"):
+    found = model.predict_proba(da.from_array(bad, (200, -1))).compute()
+    np.testing.assert_allclose(found[700], model.predict_proba(bad[700:701])[0], rtol=1e-12)
+    bad[700, 1] = np.inf
+    with pytest.raises(ValueError, match="contains infinity"):
         model.predict_proba(da.from_array(bad, (200, -1))).compute()
 
 
@@ -365,6 +368,11 @@ BAD = {
         lambda t, f: (dd.from_pandas(f.assign(a=pd.Timestamp("2026-01-01")), 3)[["a", "b"]], dd.from_pandas(f, 3)["y"]),
         ValueError,
         "column 'a': expected numbers, text or categories, got datetime64",
+    ),
+    "dates as text": (
+        lambda t, f: (dd.from_pandas(f.assign(a="2026-01-01"), 3)[["a", "b"]], dd.from_pandas(f, 3)["y"]),
+        ValueError,
+        r"expected numbers and categories in a Dask collection, got dates or text in \['a'\]",
     ),
     "identifiers": (
         lambda t, f: (
@@ -566,3 +574,14 @@ def test_an_error_leaves_no_task_behind(table, client):
             break
         threading.Event().wait(0.1)
     assert not tasks
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_log_odds_of_a_collection(table, n_classes):
+    X, y = table
+    y = np.minimum(np.unique(y, return_inverse=True)[1], n_classes - 1)
+    model = sparse().fit(X[:300], y[:300])
+    lazy = model.decision_function(da.from_array(X[:500], (200, -1)))
+    expected = model.decision_function(X[:500])
+    assert lazy.shape == expected.shape == ((500,) if n_classes == 2 else (500, 3))
+    np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-10)

@@ -537,7 +537,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            (lambda X, y: (np.where(X > 7, np.nan, X), y), "NaN"),
+            (lambda X, y: (np.full_like(X, np.nan), y), "expected a column with values, got none in any row of"),
             (lambda X, y: (np.where(X > 7, np.inf, X), y), "infinity"),
             (lambda X, y: (X, np.zeros(len(y))), "at least 2 classes, got 1 class: all 70 labels are 0.0"),
             (lambda X, y: (X, np.array([*["a"] * 35, *[1] * 35], dtype=object)), "mixture of int and str"),

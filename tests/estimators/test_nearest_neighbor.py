@@ -205,13 +205,6 @@ def test_settings_that_are_refused(estimator, parameters, message):
         estimator(**parameters).fit(np.eye(4), [0, 1, 0, 1])
 
 
-def test_missing_values_are_refused_by_name():
-    X = np.ones((10, 2))
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        NearestNeighborGPClassifier().fit(X, np.arange(10) % 2)
-
-
 def test_an_interrupt_leaves_the_best_metric_and_says_so(moons, monkeypatch):
     X, y, X_test, y_test = moons
     calls, vjp = [], LocalRegression.vjp

@@ -267,15 +267,16 @@ def test_single_precision_inputs(iris, tmp_path):
 
 
 @pytest.mark.parametrize("inference", ["vb", "ep"])
-def test_a_row_with_nan_harms_no_other(inference, iris, tmp_path):
+def test_missing_values_are_filled(inference, iris, tmp_path):
     X, y = iris
-    path = export_onnx(GPClassifier(30.0 * RBF(1.0), inference=inference, hyper="fixed").fit(X, y), tmp_path / "m.onnx")
-    spoilt = X.copy()
-    spoilt[2, 1] = np.nan
-    found, whole = run(path, X=spoilt)["probabilities"], run(path, X=X)["probabilities"]
-    assert np.all(np.isnan(found[2]))
-    others = np.arange(len(X)) != 2
-    np.testing.assert_allclose(found[others], whole[others], atol=TOLERANCE)
+    model = GPClassifier(30.0 * RBF(1.0), inference=inference, hyper="fixed").fit(X, y)
+    path = export_onnx(model, tmp_path / "m.onnx")
+    gaps = X.copy()
+    gaps[2, 1] = gaps[5, 0] = np.nan
+    found = run(path, X=gaps)["probabilities"]
+    np.testing.assert_allclose(found, model.predict_proba(gaps), atol=TOLERANCE)
+    others = ~np.isnan(gaps).any(axis=1)
+    np.testing.assert_allclose(found[others], run(path, X=X)["probabilities"][others], atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("classes", [np.array(["a", "b", "c"]), np.array([-1.0, 0.0, 2.0]), np.array([7, 8, 9])])
@@ -331,6 +332,32 @@ def test_data_frames_with_categories(table, tmp_path):
     feed = cells(frame.astype({"stars": float}))
     found = run(export_onnx(model, tmp_path / "model.onnx"), **feed)
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(frame), atol=TOLERANCE)
+
+
+def test_missing_values_and_dates_as_the_default_kernel_sees_them(iris, tmp_path):
+    X, y = (part[::3] for part in iris)
+    gaps = np.where(np.random.default_rng(0).uniform(size=X.shape) < 0.2, np.nan, X)
+    model = GPClassifier("rbf", hyper="fixed").fit(gaps, y)
+    assert len(model.input_names_) > 4
+    found = run(export_onnx(model, tmp_path / "gaps.onnx"), X=gaps)["probabilities"]
+    np.testing.assert_allclose(found, model.predict_proba(gaps), atol=TOLERANCE)
+
+    days = 18000.0 + np.linspace(0.0, 900.0, len(X)).round(2)
+    frame = pd.DataFrame({"width": gaps[:, 3], "when": pd.to_datetime(days, unit="D").round("s")})
+    frame.loc[4, "when"] = pd.NaT
+    model = GPClassifier("rbf", hyper="fixed").fit(frame, y)
+    assert any("day of week" in name for name in model.input_names_)
+    since = (frame["when"] - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    feed = {"width": frame[["width"]].to_numpy(), "when": since.to_numpy(float)[:, None]}
+    found = run(export_onnx(model, tmp_path / "dates.onnx"), **feed)["probabilities"]
+    np.testing.assert_allclose(found, model.predict_proba(frame), atol=1e-7)
+
+
+def test_text_is_refused(table, tmp_path):
+    told = [f"{word} number {i} of the list" for i, word in enumerate(["good", "bad"] * 30)]
+    model = GPClassifier("rbf", hyper="fixed").fit(table[["weight"]].assign(note=told), table["passed"])
+    with pytest.raises(ExportError, match="column 'note': expected numbers, dates or categories, got text"):
+        export_onnx(model, tmp_path / "model.onnx")
 
 
 def test_loaded_models_are_exported(table, tmp_path):

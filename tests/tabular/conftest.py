@@ -81,7 +81,7 @@ def two_candidates(monkeypatch):
 
     def first_two(*about):
         chosen = candidates(*about)
-        chosen["gpclass"].set_params(gpclassifier__hyper="fixed")
+        chosen["gpclass"].set_params(hyper="fixed")
         assert isinstance(chosen["logistic regression"][-1], LogisticRegression)
         return {name: chosen[name] for name in ("gpclass", "logistic regression")}
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
 from typer.testing import CliRunner
 
 from gpclass.cli.app import app
@@ -64,7 +65,7 @@ def only(*names):
         found = {name: model for name, model in candidates(*about).items() if name in names}
         for name, model in found.items():
             if name.startswith("gpclass"):
-                model[-1].set_params(hyper="fixed")
+                (model[-1] if isinstance(model, Pipeline) else model).set_params(hyper="fixed")
         return found
 
     return chosen

@@ -11,11 +11,19 @@ from gpclass.datasets import make_crescents
 from gpclass.evaluation.metrics import calibration_error, mean_log_probability, reliability_curve
 from gpclass.evaluation.uncertainty import similarity
 from gpclass.kernels import Linear
-from gpclass.tabular import TableError, TableModel, compare_on_table, explain, explanation, from_frame, read_table
+from gpclass.tabular import (
+    TableError,
+    TableModel,
+    check_drift,
+    compare_on_table,
+    explain,
+    explanation,
+    from_frame,
+    read_table,
+)
 from gpclass.tabular import model as module
 from gpclass.tabular.card import card
 from gpclass.tabular.evaluation import classification_scores, formatted_scores, regression_scores
-from gpclass.tabular.imputation import TableImputer
 from gpclass.tabular.tables import as_text
 
 
@@ -62,15 +70,16 @@ def test_rows_far_from_all_others_are_marked(model, frame):
     assert model.predictions(distant)["far"].tolist() == ["no", "yes"]
 
 
-def test_missing_values_are_imputed_with_an_indicator(model, frame):
+def test_missing_values_are_left_to_the_estimator(model, frame):
     X, _ = model.frame(frame)
-    missing = frame["weight"].isna()
+    missing = frame["weight"].isna().to_numpy()
     assert missing.any()
-    np.testing.assert_array_equal(X["weight (missing)"], missing.astype(float))
-    assert np.all(X.loc[missing, "weight"] == frame["weight"].median())
-    imputer = TableImputer().fit(frame[["size", "weight"]])
-    assert imputer.indicators_ == {"weight": "weight (missing)"}
-    assert not imputer.transform(frame[["size", "weight"]]).isna().to_numpy().any()
+    np.testing.assert_array_equal(X["weight"].isna(), missing)
+    estimator = model.estimator_
+    assert estimator.input_names_ == ["size", "weight", "colour", "weight (missing)"]
+    rows = estimator._inputs.check(estimator, X)[0]
+    np.testing.assert_array_equal(rows[:, 3], missing)
+    assert np.all(rows[missing, 1] == frame["weight"].median())
 
 
 def test_a_model_comes_back_from_its_file(model, frame, model_file):
@@ -444,13 +453,6 @@ def test_a_failed_fit_changes_nothing(frame, fixed_parameters):
         TableModel("species").predict(frame)
 
 
-def test_indicators_take_no_name_that_is_there(frame, fixed_parameters):
-    own = frame.assign(**{"weight (missing)": np.arange(60) % 7 * 1.5})
-    X, _ = TableModel("species").fit(own).frame(own)
-    np.testing.assert_array_equal(X["weight (missing)"], np.arange(60) % 7 * 1.5)
-    np.testing.assert_array_equal(X["weight (missing) (missing)"], frame["weight"].isna().astype(float))
-
-
 def test_few_rows_of_many_classes_are_held_out_all_the_same():
     frame = pd.DataFrame({"x": np.arange(30) ** 1.5, "y": np.repeat(list("abcdefghij"), 3)})
     assert TableModel("y", engine="ivm").fit(frame).scores_["rows"] == 6
@@ -575,3 +577,73 @@ def test_a_row_at_the_origin_of_a_linear_kernel_is_like_none():
     X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, -1.0], [-1.0, 1.0], [-2.0, -1.0], [1.0, -2.0]])
     estimator = gpclass.GPClassifier(Linear(), hyper="fixed", standardize=False).fit(X, [0, 1, 1, 0, 0, 1])
     np.testing.assert_allclose(similarity(estimator, X[:3]), [0.0, 1.0, 1.0])
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory):
+    """A file with dates, text of few words and missing values, and its model."""
+    rng = np.random.default_rng(2)
+    when = pd.date_range("2024-01-01 08:00", periods=70, freq="29h")
+    late = rng.random(70) < 0.4
+    frame = pd.DataFrame(
+        {
+            "when": when.strftime("%Y-%m-%d %H:%M"),
+            "note": [f"Parcel {i}{' late' if own else ' in time'}" for i, own in enumerate(late)],
+            "size": np.where(rng.random(70) < 0.2, np.nan, rng.normal(size=70).round(2)),
+            "result": np.where((when.day_of_week >= 5) | late, "wait", "go"),
+        }
+    )
+    frame.loc[4, "when"] = None
+    path = tmp_path_factory.mktemp("visits") / "visits.csv"
+    frame.to_csv(path, index=False)
+    return frame, TableModel("result").fit(read_table(path))
+
+
+def test_dates_and_text_of_a_file_are_used(visits, tmp_path):
+    frame, model = visits
+    assert [(own.name, own.kind) for own in model.schema_.columns] == [
+        ("when", "date"),
+        ("note", "text"),
+        ("size", "number"),
+    ]
+    summaries = {own.name: own.summary() for own in model.schema_.columns}
+    assert summaries["when"].startswith("2024-01-01 08:00:00 to 2024-03-24")
+    assert summaries["note"].startswith("text with the frequent words")
+    assert model.scores_["error"] < 0.15
+    found = explain(model)["columns"]
+    assert found[0]["column"] == "note"
+    assert {row["column"] for row in found} == {"when", "note", "size"}
+    again = gpclass.load(gpclass.save(model, tmp_path / "visits.gpclass"))
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    # The same from a data frame with times, and from one with time zones.
+    typed = frame.assign(when=pd.to_datetime(frame["when"]))
+    np.testing.assert_array_equal(model.predict_proba(typed), model.predict_proba(frame))
+    zoned = typed.assign(when=typed["when"].dt.tz_localize("Europe/Berlin"))
+    np.testing.assert_array_equal(model.predict_proba(zoned), model.predict_proba(frame))
+    assert "text with the frequent words" in card(again)
+    same = {row["column"]: row for row in check_drift(again, frame)["columns"]}
+    assert not any(row["changed"] for row in same.values())
+    later = frame.assign(when=(pd.to_datetime(frame["when"]) + pd.Timedelta(days=400)).astype(str))
+    moved = {row["column"]: row for row in check_drift(again, later)["columns"]}
+    assert moved["when"]["changed"]
+    assert moved["when"]["out_of_range"] == 1.0
+    assert not moved["note"]["changed"]
+
+
+def test_a_cell_that_is_no_date_is_refused_with_its_place(visits):
+    frame, model = visits
+    with pytest.raises(TableError, match="row 1, column 'when': expected a date such as 2024-01-31, got 'soon'"):
+        model.predict(frame[:2].assign(when="soon"))
+    wrong = frame.assign(when=frame["when"].where(frame.index != 7, "31.1.2024"))
+    with pytest.raises(
+        TableError, match=r"row 8, column 'when': expected a date such as 2024-01-31, got '31\.1\.2024'"
+    ):
+        TableModel("result").fit(wrong)
+    assert TableModel("result", category=["when"]).fit(frame).schema_.used[0].kind == "category"
+
+
+def test_views_take_dates(visits):
+    frame, _ = visits
+    model = TableModel("result", views={"times": ["when"], "sizes": ["size"]}).fit(frame)
+    assert np.isfinite(model.predict_proba(frame.assign(when=None))).all()
+    assert model.schema_.columns[1].why == "in no view"

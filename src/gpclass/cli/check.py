@@ -58,10 +58,10 @@ def _show_columns(columns: list[Mapping[str, Any]], show_all: bool) -> None:
     table = Table("column", "changed", "distance", "missing (before)", "new values", box=None)
     shown = columns if show_all else columns[:_MOST]
     for row in shown:
-        if row["kind"] == "number":
+        if "out_of_range" in row:
             new = f"{_percent(row['out_of_range'])} out of range" if row["out_of_range"] else ""
         else:
-            named = ", ".join(row["named"][:3])
+            named = ", ".join(row.get("named", [])[:3])
             new = f"{_percent(row['new_categories'])} new: {named}" if named else ""
         changed = Text("yes", style="yellow") if row["changed"] else Text("no", style="dim")
         missing = f"{_percent(row['missing'])} ({_percent(row['missing_before'])})"

@@ -30,7 +30,7 @@ from ..training.neighbors import TrainedNeighbors
 from ..training.row_order import RowOrder
 from ..training.trained import Settings, Trained
 from ._documentation import Documented
-from ._inputs import Inputs, takes_missing
+from ._inputs import Inputs, allows_missing
 from .distributed import is_collection
 
 SEARCHES: Mapping[str, type[Search]] = {
@@ -144,8 +144,17 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, Kernel) and self.kernel.pairwise
-        tags.input_tags.allow_nan = takes_missing(self)
+        tags.input_tags.allow_nan = allows_missing(self)
         return tags
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """As in scikit-learn; ``deep`` adds the parameters of a kernel of gpclass, such as ``kernel__length_scale``,
+        under the names that ``set_params`` and a grid search take. The default kernel and those that a word names have
+        none to set."""
+        params = super().get_params(deep)
+        if deep and isinstance(self.kernel, Kernel):
+            params |= {f"kernel__{name}": value for name, value in self.kernel.params.items()}
+        return params
 
     def set_params(self, **params: Any) -> Any:
         """As in scikit-learn; ``kernel__length_scale=2`` replaces the kernel by one with that parameter changed."""
@@ -246,7 +255,8 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         fitted = {
             "_inputs": inputs,
             "_objective": trained.objective,
-            "n_features_in_": inputs.n_features,
+            "n_features_in_": inputs.n_columns,
+            "input_names_": inputs.feature_names,
             "input_mean_": inputs.mean,
             "input_scale_": inputs.scale,
             "categories_": inputs.categories,
@@ -317,10 +327,14 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
 
     @property
     def relevance_(self) -> np.ndarray:
-        """How much each input matters: inverse squared length-scale (or weight variance), in the kernel's units;
-        (n_features,), or (C, n_features) with a PerClass kernel."""
+        """How much each column of X matters: inverse squared length-scale (or weight variance), in the kernel's units;
+        (n_features,), or (C, n_features) with a PerClass kernel. A column of which features are made, such as whether
+        its value is missing, has the largest relevance of them and its own."""
         check_is_fitted(self)
-        return self.kernel_.relevance(self.n_features_in_)
+        return self._relevance_of(self.kernel_)
+
+    def _relevance_of(self, kernel: Kernel) -> np.ndarray:
+        return self._inputs.by_column(kernel.relevance(self._inputs.n_features))
 
     @property
     def view_weights_(self) -> ViewWeights:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
@@ -34,6 +35,15 @@ def best_engine(likelihood: Likelihood, weighted: bool = False) -> Engine:
         if able and set(engine.needs) <= likelihood.supports:
             return engine
     return EP()
+
+
+def log_odds(log_proba: np.ndarray) -> np.ndarray:
+    """Log odds (m, K) of each class against all others from log probabilities (m, K), of two classes those (m,) of the
+    second."""
+    if log_proba.shape[1] == 2:
+        return log_proba[:, 1] - log_proba[:, 0]
+    others = [logsumexp(np.delete(log_proba, k, axis=1), axis=1) for k in range(log_proba.shape[1])]
+    return log_proba - np.column_stack(others)
 
 
 class GPClassifierMixin(ClassifierMixin, Base):
@@ -121,6 +131,12 @@ class GPClassifierMixin(ClassifierMixin, Base):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``."""
         return beside(self._proba(self._rows(X)), X)
+
+    @lazily
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log odds: of the second class (m,) for two classes, positive where it is predicted, or of each class against
+        all others (m, n_classes), of which ``predict`` takes the largest."""
+        return beside(log_odds(self._log_proba(self._rows(X))), X)
 
     @lazily
     def predict(self, X: Any) -> np.ndarray:

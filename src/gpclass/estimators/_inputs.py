@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections import Counter
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,19 +17,15 @@ from ..kernels import Columns, Kernel, PerClass, WeightedSum
 from ..kernels.rows import Rows, features, with_features
 from ..kernels.views import EmptyRowError
 from ..numerics.devices import HOST, Place
+from ._features import FeatureMap
+from ._frames import FrameColumns, is_frame, known_categories, numbers
 from ._grams import GramLayout, lay_out
-from ._labels import is_missing, refuse_masked
+from ._labels import refuse_masked
 
-#: The code of a category that did not occur in fit.
-UNKNOWN = -1
 #: Numbers beyond this have squares and products that no float holds.
 LARGEST = 1e100
 #: What ``validate_data`` takes for y where there is none to check; None is a y that was forgotten.
 NO_TARGET = "no_validation"
-
-
-def is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "shape")
 
 
 def refuse_huge(X: np.ndarray, first_row: int = 0) -> None:
@@ -51,16 +42,18 @@ def refuse_huge(X: np.ndarray, first_row: int = 0) -> None:
 class Inputs:
     """How the X of a user becomes rows in the kernel's units; fitted once and then left alone.
 
-    ``encoders`` holds an OrdinalEncoder for each column of categories, by name; ``mean`` and ``scale`` (n_features,)
-    standardise the others, with an infinite scale for a column that was constant.
+    ``frame`` makes numbers of the columns of a data frame, ``feature_map`` features of those: missing values are
+    filled, and what is made of columns is added (None where rows must have every value, or the kernel
+    ``takes_missing``). ``mean`` and ``scale`` (n_features,) standardise features that are no codes of categories, with
+    an infinite scale for one that was constant.
     """
 
-    n_features: int
+    n_columns: int
     names: np.ndarray | None
     mean: np.ndarray
     scale: np.ndarray
-    encoders: Mapping[Any, OrdinalEncoder] = field(default_factory=dict)
-    frame_columns: tuple[Any, ...] = ()
+    frame: FrameColumns = field(default_factory=FrameColumns)
+    feature_map: FeatureMap | None = None
     takes_missing: bool = False
     grams: GramLayout | None = None
     #: where rows in the kernel's units live
@@ -76,13 +69,35 @@ class Inputs:
         """
         probe, missing = copy.copy(estimator), takes_missing(estimator)
         vars(probe).pop("feature_names_in_", None)
-        encoders = fit_encoders(X)
-        coded = encoded(X, encoders, missing)[0] if encoders else X
-        rows, y = _validated(probe, coded, y, missing, reset=True, given=X, **checks)
+        default = estimator.kernel is None or isinstance(estimator.kernel, str)
+        frame = FrameColumns.fit(X, with_words=default)
+        allowed = allows_missing(estimator)
+        rows, y = _validated(probe, frame.transform(X, missing)[0], y, allowed, reset=True, given=X, **checks)
         names = getattr(probe, "feature_names_in_", None)
-        frame_columns = tuple(X.columns) if encoders else ()
         n = rows.shape[1]
-        return cls(n, names, np.zeros(n), np.ones(n), encoders, frame_columns, missing), rows, y
+        inputs = cls(n, names, np.zeros(n), np.ones(n), frame, takes_missing=missing)
+        if allowed and not missing:
+            inputs, rows = inputs._with_features(rows, X, estimator.kernel, default)
+        return inputs, rows, y
+
+    def _with_features(self, rows: np.ndarray, X: Any, kernel: Any, adds: bool) -> tuple[Inputs, np.ndarray]:
+        """The same with a map from the columns to features, and the features of the training rows X.
+
+        A kernel that the user gives has its own meaning of columns, so that nothing is added for it.
+        """
+        empty = np.isnan(rows).all(axis=0)
+        if np.any(empty):
+            named = [self.column_names[j] for j in np.flatnonzero(empty)]
+            if np.all(empty):
+                raise ValueError(f"expected a column with values, got none in any row of {named}")
+            warnings.warn(f"columns {named} have no value in any row: they are left out", stacklevel=5)
+        frame = self.frame
+        codes = self._coded_columns(kernel)
+        features_of = FeatureMap.fit(rows, codes, frame.places(frame.times), frame.places(frame.words), adds)
+        rows = features_of.transform(rows, frame.texts(X))
+        n = rows.shape[1]
+        scale = np.append(np.where(empty, np.inf, 1.0), np.ones(n - len(empty)))
+        return replace(self, feature_map=features_of, mean=np.zeros(n), scale=scale), rows
 
     @classmethod
     def of_blocks(cls, n_features: int) -> Inputs:
@@ -101,7 +116,8 @@ class Inputs:
         """The same with means and scales of the columns: of ``rows``, or those of a ``scaler`` where rows are a part.
 
         "auto" standardises where there is no kernel, the name of one, or a ``WeightedSum``. A column that is constant
-        says nothing: an infinite scale takes it out, whatever it holds at prediction.
+        says nothing: an infinite scale takes it out, whatever it holds at prediction. What is made of columns, from -1
+        to 1, is centred alone.
         """
         if standardize not in ("auto", True, False):
             raise ValueError(f"standardize must be 'auto', True or False, got {standardize!r}")
@@ -121,7 +137,8 @@ class Inputs:
                 f"expected at least one column that varies, got {self.n_features} constant column(s) over {len(rows)} "
                 "rows"
             )
-        scale = np.where(constant, constant_scale, spread)
+        spread[self.n_columns :] = 1.0  # or a value that is hardly ever missing would set its rows apart
+        scale = np.where(np.isinf(self.scale), np.inf, np.where(constant, constant_scale, spread))
         return replace(self, mean=np.where(scaled, mean, 0.0), scale=np.where(scaled, scale, 1.0))
 
     def _coded_columns(self, kernel: Any) -> np.ndarray:
@@ -148,10 +165,33 @@ class Inputs:
     # ---- afterwards ---------------------------------------------------------------------------------
 
     @property
+    def n_features(self) -> int:
+        """How many features rows have in the kernel's units."""
+        return len(self.mean)
+
+    @property
+    def encoders(self) -> dict[Any, OrdinalEncoder]:
+        """The encoders of columns of categories, by name."""
+        return dict(self.frame.categories)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns of X, as scikit-learn makes them where there are none."""
+        return [f"x{j}" for j in range(self.n_columns)] if self.names is None else [str(name) for name in self.names]
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of what the kernel takes."""
+        return self.column_names if self.feature_map is None else self.feature_map.names(self.column_names)
+
+    @property
     def columns(self) -> Columns:
-        """What a kernel may know of the columns."""
-        categorical = np.array([name in self.encoders for name in self.frame_columns]) if self.encoders else None
-        return Columns(None if self.names is None else list(self.names), categorical)
+        """What a kernel may know of its features."""
+        categorical = None
+        if self.encoders:
+            categorical = np.zeros(self.n_features, bool)
+            categorical[list(self.frame.places(self.frame.categories))] = True
+        return Columns(None if self.names is None else self.feature_names, categorical)
 
     @property
     def numeric(self) -> bool:
@@ -163,6 +203,14 @@ class Inputs:
         """The categories of each column that has them."""
         return {name: known_categories(encoder) for name, encoder in self.encoders.items()}
 
+    def by_column(self, values: np.ndarray) -> np.ndarray:
+        """Values (..., n_features) of the features as values (..., n_columns) of the columns: the largest of each."""
+        return values if self.feature_map is None else self.feature_map.by_column(values)
+
+    def features_of(self, rows: np.ndarray, X: Any) -> np.ndarray:
+        """The features (n, n_features) of checked rows (n, n_columns), with text taken from X as it was given."""
+        return rows if self.feature_map is None else self.feature_map.transform(rows, self.frame.texts(X))
+
     def scaled(self, rows: Any) -> Any:
         """Checked rows in the kernel's units."""
         return with_features(rows, (features(rows) - self.mean) / self.scale)
@@ -172,17 +220,19 @@ class Inputs:
         return rows.map(self.place.send) if isinstance(rows, Rows) else self.place.send(rows)
 
     def unscaled(self, rows: np.ndarray) -> np.ndarray:
-        """Rows in the units of X; columns that were constant have that constant."""
-        return rows * np.where(np.isinf(self.scale), 0.0, self.scale) + self.mean
+        """Rows in the units of X, missing values filled; columns that were constant have that constant."""
+        return (rows * np.where(np.isinf(self.scale), 0.0, self.scale) + self.mean)[:, : self.n_columns]
 
     def check(self, estimator: Any, X: Any, y: Any = NO_TARGET, **checks: Any) -> tuple[np.ndarray, Any]:
         """New rows, and y where it is given, checked against the estimator's fit and not scaled yet."""
-        coded, unknown = encoded(X, self.encoders, self.takes_missing)
+        coded, unknown = self.frame.transform(X, self.takes_missing)
         if unknown:
             warnings.warn(
                 f"columns {unknown} hold categories that were not there in fit: they match none of those", stacklevel=5
             )
-        return _validated(estimator, coded, y, self.takes_missing, reset=False, given=X, **checks)
+        allowed = self.takes_missing or self.feature_map is not None
+        rows, y = _validated(estimator, coded, y, allowed, reset=False, given=X, **checks)
+        return self.features_of(rows, X), y
 
     def transform(self, estimator: Any, X: Any, grams: Any = None, objects: Any = None) -> Any:
         """New rows in the kernel's units, with their covariances where the kernel has Gram views."""
@@ -221,8 +271,13 @@ def _refuse_unknown_rows(rows: Rows) -> None:
 
 
 def takes_missing(estimator: Any) -> bool:
-    """Whether rows may have NaN."""
+    """Whether the kernel takes rows with NaN."""
     return isinstance(estimator.kernel, Kernel) and estimator.kernel.takes_missing and estimator._allows_missing
+
+
+def allows_missing(estimator: Any) -> bool:
+    """Whether rows may have NaN: for features, but not for covariances."""
+    return not (isinstance(estimator.kernel, Kernel) and estimator.kernel.pairwise)
 
 
 def _validated(
@@ -236,132 +291,16 @@ def _validated(
     except ValueError as error:
         if str(error).startswith("Input X contains NaN"):
             raise ValueError(
-                f"Input X contains NaN: expected a number in every cell for {type(estimator).__name__} and its kernel. "
-                "Fill missing values with an imputer, take gpclass.tabular.TableModel, which does, or a WeightedSum of "
-                "views"
+                "Input X contains NaN: expected a number in every cell of covariances, and of rows for a model "
+                "that was fitted to blocks of rows; fill missing values first"
             ) from None
         if not str(error).startswith("could not convert string to float"):
             raise
         if is_frame(given):  # of numbers in fit, which takes text for categories; or else y is at fault
             for name in given.columns:
-                _numbers(name, given[name])
+                numbers(name, given[name])
             raise
         raise ValueError(f"{error}; columns of categories need a data frame, got {type(given).__name__}") from error
     rows, y = (valid, None) if isinstance(y, str) and y == NO_TARGET else valid
     refuse_huge(rows)
     return rows, y
-
-
-# ---- categories ---------------------------------------------------------------------------------------
-
-
-def refuse_repeated_columns(X: Any) -> None:
-    """Refuse a data frame with columns of the same name."""
-    repeated = [name for name, count in Counter(X.columns).items() if count > 1]
-    if repeated:
-        raise ValueError(f"expected columns with different names, got {repeated[0]!r} more than once")
-
-
-def fit_encoders(X: Any) -> dict[Any, OrdinalEncoder]:
-    """An encoder for each column of a data frame that does not hold numbers."""
-    if not is_frame(X):
-        return {}
-    refuse_repeated_columns(X)
-    found = {}
-    for name in X.columns:
-        column, kind = np.asarray(X[name]), str(getattr(X[name], "dtype", "")).lower()
-        if column.dtype.kind in "biuf" and kind != "category":
-            continue
-        values = [value for value in column.tolist() if not is_missing(value)]
-        dated = column.dtype.kind in "mM" or kind.startswith(("datetime", "period", "timedelta"))
-        if dated or any(isinstance(value, (date, timedelta)) for value in values):
-            raise ValueError(f"column {name!r}: expected numbers or categories, got dates; make numbers of them first")
-        if kind != "category" and all(isinstance(value, (Real, Decimal)) for value in values):
-            continue
-        encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=UNKNOWN)
-        _refuse_mixed_categories(name, values)
-        found[name] = encoder.fit(_cells(column))
-    return found
-
-
-def _refuse_mixed_categories(name: Any, values: list[Any]) -> None:
-    kinds = {str if isinstance(value, str) else type(value) for value in values}
-    names = sorted(kind.__name__ for kind in kinds)
-    if len(kinds) > 1 and str in kinds:
-        raise ValueError(f"column {name!r}: expected categories of one type, got a mixture of {' and '.join(names)}")
-    try:
-        sorted(set(values))
-    except TypeError:
-        raise ValueError(f"column {name!r}: expected text or other categories with an order, got {names[0]}") from None
-
-
-def _cells(column: Any) -> np.ndarray:
-    """A column (n, 1) of objects; None where a value is missing, or cannot be a category at all."""
-    cells = np.empty((len(column), 1), dtype=object)
-    cells[:, 0] = [None if is_missing(value) else value for value in np.asarray(column).tolist()]
-    return cells
-
-
-def known_categories(encoder: OrdinalEncoder) -> np.ndarray:
-    """The categories of a column, without the missing value that may be among them."""
-    found = [value for value in encoder.categories_[0].tolist() if value is not None]
-    known = np.empty(len(found), dtype=object)
-    known[:] = found
-    return known
-
-
-def encoded(X: Any, encoders: Mapping[Any, OrdinalEncoder], missing_is_nan: bool) -> tuple[Any, list[Any]]:
-    """The frame with codes instead of categories, and which columns have unknown ones.
-
-    A missing category is NaN, or (``missing_is_nan=False``) a category of its own if some were missing in fit.
-    """
-    if not encoders:
-        return X, []
-    if not is_frame(X):
-        raise ValueError(
-            f"expected a data frame with the columns of fit, among them {list(encoders)} with categories; got "
-            f"{type(X).__name__}"
-        )
-    refuse_repeated_columns(X)
-    names = list(X.columns)
-    absent = [name for name in encoders if name not in names]
-    if absent:
-        raise ValueError(f"expected a column named {absent[0]!r}, as in fit; got {names}")
-    coded, unknown = {}, []
-    for name in names:
-        if name not in encoders:
-            coded[name] = _numbers(name, X[name])
-            continue
-        cells, encoder = _cells(X[name]), encoders[name]
-        known = known_categories(encoder)
-        some_missing = len(known) < len(encoder.categories_[0])
-        absent_code = np.nan if missing_is_nan else float(len(known)) if some_missing else UNKNOWN
-        hashable = np.array([_is_hashable(value) for value in cells[:, 0]], bool)
-        codes = np.full(len(cells), float(UNKNOWN))
-        if np.any(hashable):
-            codes[hashable] = encoder.transform(cells[hashable])[:, 0]
-        codes[np.array([value is None for value in cells[:, 0]], bool)] = absent_code
-        if np.any(codes == UNKNOWN):
-            unknown.append(name)
-        coded[name] = codes
-    return type(X)(coded), unknown
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _numbers(name: Any, column: Any) -> np.ndarray:
-    try:
-        return np.asarray(column, dtype=float)
-    except (TypeError, ValueError):
-        values = [np.nan if is_missing(value) else value for value in np.asarray(column).tolist()]
-        try:
-            return np.array(values, dtype=float)
-        except (TypeError, ValueError):
-            wrong = next(value for value in values if not isinstance(value, (Real, Decimal)))
-            raise ValueError(f"column {name!r}: expected numbers, as in fit, got {wrong!r}") from None

@@ -28,6 +28,24 @@ def refuse_masked(values: Any, name: str) -> None:
         )
 
 
+def refuse_multilabel(y: Any) -> None:
+    """Refuse several labels for a row: lists of different lengths, sets, or indicators that do not add up to one."""
+    several = isinstance(y, (list, tuple)) and (
+        any(isinstance(row, (set, frozenset)) for row in y)
+        or len({len(row) for row in y if isinstance(row, (list, tuple))}) > 1
+    )
+    if not several:
+        values = np.asarray(y)
+        matrix = values.ndim == 2 and values.shape[1] > 1 and values.dtype.kind in "biuf"
+        several = matrix and bool(np.isin(values, (0, 1)).all() and np.any(values.sum(axis=1) != 1))
+    if several:
+        raise ValueError(
+            "expected one label for each row, got several labels, or none, for some rows (multilabel); learn each "
+            "label by a classifier of its own, from a matrix Y of zeros and ones: "
+            "sklearn.multioutput.MultiOutputClassifier(GPClassifier()).fit(X, Y)"
+        )
+
+
 @dataclass(frozen=True)
 class Labels:
     """The classes of a fitted model, in the order of its probabilities."""
@@ -103,6 +121,7 @@ def check_labels(y: Any) -> Any:
     variable width become those of fixed width, which scikit-learn can check.
     """
     refuse_masked(y, "y")
+    refuse_multilabel(y)
     listed = isinstance(y, (list, tuple))
     kind = "O" if listed or y is None else np.asarray(y).dtype.kind
     if y is None or kind not in "OT":
@@ -129,6 +148,7 @@ def label_column(y: Any, name: str = "y") -> np.ndarray:
 def split_unlabelled(y: Any, mark: Any) -> tuple[np.ndarray, np.ndarray]:
     """The labels that are there, and which rows (n,) have none: None, NaN, or ``mark``."""
     refuse_masked(y, "y")
+    refuse_multilabel(y)
     given = np.asarray(y, dtype=object)
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]

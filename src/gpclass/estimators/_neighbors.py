@@ -49,9 +49,8 @@ class NeighborMixin(Base):
         """The kernel to start from, the rows as it takes them; how rows become points before the kernel, and after it,
         where neighbours are searched for."""
         X, sizes = inputs.scaled(rows), [0] * inputs.n_features
-        for j, name in enumerate(inputs.frame_columns):
-            if name in inputs.encoders:
-                sizes[j] = len(inputs.encoders[name].categories_[0])
+        for j, encoder in inputs.frame.places(inputs.encoders).items():
+            sizes[j] = len(encoder.categories_[0])
         categories = Embedding(tuple(sizes))
         if self.kernel is None:
             points = categories.transform(X)
@@ -113,12 +112,13 @@ class NeighborMixin(Base):
 
     @property
     def relevance_(self) -> np.ndarray:
-        """Inverse squared length-scales (n_features,) in the kernel's units; for categories the mean over them."""
+        """Inverse squared length-scales (n_features,) in the kernel's units; for categories the mean over them, and
+        the largest of what is made of a column."""
         check_is_fitted(self)
         relevance = self.kernel_.relevance(len(self._embedding.columns))
         if self.components_ is not None:
             relevance = self.components_**2 @ relevance
-        return self._embedding.pooled(relevance)
+        return self._inputs.by_column(self._embedding.pooled(relevance))
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         raise AttributeError(

@@ -23,7 +23,7 @@ from ..training.dense import train
 from ..training.family import train_family
 from ..training.trained import LabelWeights, Settings
 from ._base import NEIGHBOR_ROWS, GPEstimator, choose_engine, choose_search, generator
-from ._classifying import GPClassifierMixin, best_engine
+from ._classifying import GPClassifierMixin, best_engine, log_odds
 from ._inputs import Inputs
 from ._labels import Labels, check_labels, class_factors, is_soft, soft_labels
 from .distributed import lazily
@@ -107,6 +107,7 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     relevance_ : (n_features,) inverse squared length-scales, 0 for inputs that are left out
     view_weights_ : shares of the views of a ``WeightedSum`` kernel: ``names``, ``mean`` and ``sd``
     categories_ : dictionary of the columns of a data frame that hold categories
+    input_names_ : names of what the kernel sees: the columns of X, and what is made of missing values, dates and text
     hyper_ : how learning went, a ``gpclass.hyper.HyperResult``
         ``members`` with ``name``, ``weight`` and ``kernel`` where several kernels were learned, of which all others
         describe the one with the largest weight; ``theta`` and ``theta_names``, ``standard_error`` of an optimum,
@@ -251,6 +252,13 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         ``grams`` and ``rows`` as for ``predict_log_proba``.
         """
         return beside(self._proba(self._rows(X, grams, rows)), X)
+
+    @lazily
+    def decision_function(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:
+        """Log odds: of the second class (m,) for two classes, positive where it is predicted, or of each class against
+        all others (m, n_classes), of which ``predict`` takes the largest; ``grams`` and ``rows`` as for
+        ``predict_log_proba``."""
+        return beside(log_odds(self._log_proba(self._rows(X, grams, rows))), X)
 
     @lazily
     def predict(self, X: Any, grams: Any = None, rows: Any = None) -> np.ndarray:

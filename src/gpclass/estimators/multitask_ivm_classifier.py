@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score
 from ..inference.base import Latent
 from ..training.trained import LabelWeights
 from ._base import GPEstimator
-from ._classifying import GPClassifierMixin, best_engine
+from ._classifying import GPClassifierMixin, best_engine, log_odds
 from ._inputs import Inputs
 from ._labels import Labels, check_labels
 from ._tasks import MultiTaskMixin
@@ -162,6 +162,11 @@ class MultiTaskIVMClassifier(MultiTaskMixin, GPClassifierMixin, GPEstimator):
         """Probabilities (m, n_classes); ``task`` has the tasks of the rows, or the one task of all."""
         proba = np.exp(self.predict_log_proba(X, task))
         return proba / proba.sum(axis=1, keepdims=True)
+
+    def decision_function(self, X: Any, task: Any = None) -> np.ndarray:
+        """Log odds: of the second class (m,) for two classes, or of each class against all others (m, n_classes);
+        ``task`` has the tasks of the rows, or the one task of all."""
+        return log_odds(self.predict_log_proba(X, task))
 
     def predict(self, X: Any, task: Any = None) -> np.ndarray:
         """The most probable label of each row; ``task`` has the tasks of the rows, or the one task of all."""

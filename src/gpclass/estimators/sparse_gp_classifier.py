@@ -246,9 +246,11 @@ n_iter_, n_features_in_
             size = self._size(min(n_rows, SAMPLE_ROWS), n_latent)
         else:
             Z = check_array(choice, dtype=np.float64)
-            if Z.shape[1] != inputs.n_features:
-                raise ValueError(f"inducing has {Z.shape[1]} columns, but X has {inputs.n_features}")
-            choice = inputs.scaled(Z)
+            if Z.shape[1] != inputs.n_columns:
+                raise ValueError(f"inducing has {Z.shape[1]} columns, but X has {inputs.n_columns}")
+            if inputs.frame.words:
+                raise ValueError(f"expected inducing to be a word for X with text in {list(inputs.frame.words)}")
+            choice = inputs.scaled(inputs.features_of(Z, None))
         # Scored row by row, several classes need few integrals; where they need all of them, blocks are faster.
         block_size = 1 if n_latent > 1 and likelihood.log_concave else 16
         return InducingPoints(

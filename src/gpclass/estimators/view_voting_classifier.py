@@ -11,13 +11,14 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
 from ._base import checked_n_jobs
+from ._classifying import log_odds
 from ._documentation import Documented
-from ._inputs import is_frame
+from ._frames import is_frame
 from ._labels import check_labels, refuse_masked
 from ._wrapping import MetaEstimator
 from .gp_classifier import GPClassifier
@@ -68,6 +69,12 @@ class ViewVotingClassifier(Documented, ClassifierMixin, MetaEstimator):
         self.voting = voting
         self.n_jobs = n_jobs
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self._default() if self.estimator is None else self.estimator
+        tags.input_tags.allow_nan = not isinstance(inner, type) and get_tags(inner).input_tags.allow_nan
+        return tags
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ViewVotingClassifier:
         """Fit one classifier to each view of the rows X with labels y; ``sample_weight`` goes to each of them."""
         self._check_voting()
@@ -114,6 +121,10 @@ class ViewVotingClassifier(Documented, ClassifierMixin, MetaEstimator):
         """Probabilities (m, n_classes) by the rule; columns as in ``classes_``."""
         return np.exp(self.predict_log_proba(X))
 
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log odds: of the second class (m,) for two classes, or of each class against all others (m, n_classes)."""
+        return log_odds(self.predict_log_proba(X))
+
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row."""
         most_probable = self.predict_log_proba(X).argmax(axis=1)
@@ -124,7 +135,8 @@ def _checked(estimator: Any, X: Any, first: bool) -> Any:
     """Frames are left to the classifiers, which may take text; all else is an array of numbers."""
     refuse_masked(X, "X")
     if not is_frame(X):
-        return validate_data(estimator, X, reset=first)
+        missing = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
+        return validate_data(estimator, X, reset=first, ensure_all_finite=missing)
     _check_feature_names(estimator, X, reset=first)
     _check_n_features(estimator, X, reset=first)
     return X

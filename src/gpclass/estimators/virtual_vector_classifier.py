@@ -234,6 +234,10 @@ class VirtualVectorClassifier(Documented, CallbackSupportMixin, ClassifierMixin,
         """The most probable label of each row."""
         return self._ask("predict", X)
 
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log odds: of the second class (m,) for two classes, or of each class against all others (m, n_classes)."""
+        return self._ask("decision_function", X)
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (m, n_classes), with the latent uncertainty integrated out; columns as in ``classes_``."""
         return self._ask("predict_proba", X)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators._inputs import encoded, fit_encoders, is_frame, known_categories
+from ..estimators._frames import FrameColumns, is_frame, known_categories
 
 #: The two columns of a plane, by index or name.
 Plane = tuple[Any, Any]
@@ -26,10 +26,11 @@ class PlotInputs:
     """
 
     def __init__(self, X: Any) -> None:
-        encoders = fit_encoders(X)
-        self._given, self._categories = X, {name: known_categories(own) for name, own in encoders.items()}
+        frame = FrameColumns.fit(X)
+        self._given, self._times = X, set(frame.times)
+        self._categories = {name: known_categories(own) for name, own in frame.categories.items()}
         self._columns = list(X.columns) if is_frame(X) else None
-        coded, _ = encoded(X, encoders, missing_is_nan=True)
+        coded, _ = frame.transform(X, missing_is_nan=True)
         try:
             self.values = check_array(coded, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
         except ValueError as error:
@@ -54,8 +55,9 @@ class PlotInputs:
         else:
             named = f" or the name of one of {columns}" if columns else ""
             raise ValueError(f"expected the index of one of {n} columns{named}, got {feature!r}")
-        if columns and columns[index] in self._categories:
-            raise ValueError(f"expected a numeric column, got {columns[index]!r}, which holds categories")
+        for kind, names in (("categories", self._categories), ("dates", self._times)):
+            if columns and columns[index] in names:
+                raise ValueError(f"expected a numeric column, got {columns[index]!r}, which holds {kind}")
         if not np.any(np.isfinite(self.values[:, index])):
             raise ValueError(f"expected numbers in column {self.name(index)!r}, got none")
         return index
@@ -113,9 +115,13 @@ class PlotInputs:
         return type(self._given)(dict(zip(self._columns, columns, strict=True)))
 
     def _typical(self, index: int, among: Any) -> Any:
-        """The median of a numeric column, or the most frequent category."""
-        known = self.values[among, index]
-        known = known[np.isfinite(known)]
+        """The median of a numeric column, the date nearest to it, or the most frequent category."""
+        rows = np.arange(len(self))[among]
+        rows = rows[np.isfinite(self.values[rows, index])]
+        known = self.values[rows, index]
+        if self._columns is not None and self._columns[index] in self._times:
+            cells = self._given[self._columns[index]].to_list()
+            return cells[rows[np.abs(known - np.median(known)).argmin()]] if len(rows) else None
         categories = None if self._columns is None else self._categories.get(self._columns[index])
         if categories is None:
             return float(np.median(known)) if len(known) else np.nan

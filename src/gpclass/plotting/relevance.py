@@ -143,7 +143,7 @@ def log_relevance(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
     def at(theta: np.ndarray) -> np.ndarray:
         kernel = estimator._objective.at(theta)[0]
         with np.errstate(divide="ignore"):
-            values = np.log(np.atleast_2d(kernel.relevance(estimator.n_features_in_))).mean(axis=0)
+            values = np.log(np.atleast_2d(estimator._relevance_of(kernel))).mean(axis=0)
         return np.where(np.isfinite(values), values, np.nan)
 
     if learned.samples is not None:

@@ -193,7 +193,10 @@ def _influence(model: TableModel, explained: dict[str, Any]) -> str:
 
 
 def _dependence(model: TableModel, order: Sequence[str]) -> str:
-    found = [dependence(model, name) for name in order[:_PANELS]]
+    with_values = {column.name for column in model.schema_.used if column.kind != "text"}
+    found = [dependence(model, name) for name in [name for name in order if name in with_values][:_PANELS]]
+    if not found:
+        return ""
     what = f"The predicted {model.target}" if model.task_ == "regression" else "The class probabilities"
     text = (
         f"{what} by the most influential columns, one at a time: means over rows of the table whose other columns stay "

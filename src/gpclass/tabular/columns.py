@@ -6,13 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
+from ..estimators._dates import parse_iso
+from ..estimators._frames import with_unit
 from ..estimators._inputs import LARGEST
+from ..estimators._words import Words
 from .tables import DASHES, Table, TableError, listed
 
 #: Names of columns.
@@ -25,39 +28,53 @@ _MANY_VALUES, _ROWS_PER_VALUE = 50, 5
 _MANY_IDS = 20
 #: Short words only where they are the whole name: "pixel row" is not an id.
 _ID_NAME = re.compile(r"(.*[_\s.-])?(id|ids|uuid|guid|rownum)|index|row|no|nr|key", re.IGNORECASE)
-#: 35%, 1 000, 8,600.0 or 86.0 mg
-_NUMBER_WITH_UNIT = re.compile(r"[<>~]?[+-]?[$€£]?\s?\d[\d.,'\s]*\s?([%°]|[^\W\d]{1,5})?")
+#: Dates that may be read in two ways.
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
+_EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
 class Column:
     """One column of the training table.
 
-    ``kind`` is "number" or "category"; columns that are not used, for the reason ``why``, are "id", which identifies
-    rows, or "left out"."""
+    ``kind`` is "number", "date", "category" or "text", of which the frequent words count; columns that are not used,
+    for the reason ``why``, are "id", which identifies rows, or "left out". Of dates, ``median``, ``low`` and ``high``
+    are days since 1970."""
 
     name: str
     kind: str
     n_missing: int
     why: str = ""
-    #: a possible misunderstanding, for the notes
-    doubt: str = ""
     median: float = 0.0
     low: float = 0.0
     high: float = 0.0
     #: categories with their numbers of rows, most frequent first
     counts: tuple[tuple[str, int], ...] = ()
+    #: frequent words of text
+    words: tuple[str, ...] = ()
 
     @property
     def used(self) -> bool:
-        return self.kind in ("number", "category")
+        return self.kind in ("number", "date", "category", "text")
+
+    @property
+    def ordered(self) -> bool:
+        return self.kind in ("number", "date")
+
+    def shown(self, value: float) -> str:
+        """A number of this column, or the date for its days since 1970."""
+        if self.kind == "number":
+            return f"{value:g}"
+        return (_EPOCH + timedelta(days=value)).isoformat(" ", "seconds").removesuffix(" 00:00:00")
 
     def summary(self) -> str:
         """A short description of the values."""
         missing = f", {self.n_missing} missing" if self.n_missing else ""
-        if self.kind == "number":
-            return f"{self.low:g} to {self.high:g}, median {self.median:g}{missing}"
+        if self.ordered:
+            return f"{self.shown(self.low)} to {self.shown(self.high)}, median {self.shown(self.median)}{missing}"
+        if self.kind == "text":
+            more = f" and {len(self.words) - 4} more" if len(self.words) > 4 else ""
+            return f"text with the frequent words {listed(list(self.words[:4]))}{more}{missing}"
         if self.kind == "category":
             shown = ", ".join(f"{value} ({count})" for value, count in self.counts[:4])
             more = f" and {len(self.counts) - 4} more" if len(self.counts) > 4 else ""
@@ -95,11 +112,9 @@ class Schema:
         return cls(tuple(found))
 
     def notes(self, drop: Collection[str] = ()) -> list[str]:
-        """Columns that are not used, except those dropped on request, and doubts about others."""
+        """Columns that are not used, except those dropped on request."""
         unused = [column for column in self.columns if not column.used and column.name not in drop]
-        doubtful = [column for column in self.columns if column.used and column.doubt]
-        notes = [f"column {column.name!r} is left out: {column.why}" for column in unused]
-        return notes + [f"column {column.name!r}: {column.doubt}" for column in doubtful]
+        return [f"column {column.name!r} is left out: {column.why}" for column in unused]
 
     def frame(self, table: Table, imputed: bool = True) -> tuple[Any, list[str]]:
         """The used columns as a data frame, NaN and None for missing values; and notes for the reader, on missing
@@ -111,13 +126,12 @@ class Schema:
             expected = f"expected the columns of the training table in {table.path}"
             are = "is" if len(absent) == 1 else "are"
             raise TableError(f"{expected}: {listed(absent)} {are} not there; it has {listed(list(table.columns))}")
-        values: dict[str, np.ndarray] = {}
+        values: dict[str, Any] = {}
         notes = []
         for column in self.used:
-            numeric = column.kind == "number"
             cells = table.columns[column.name]
-            values[column.name] = numeric_values(table, column.name) if numeric else np.array(cells, dtype=object)
-            if not numeric:
+            values[column.name] = _values(table, column)
+            if column.kind == "category":
                 known = {None, *(value for value, _ in column.counts)}
                 unknown = [i for i, cell in enumerate(cells) if cell not in known]
                 if unknown:
@@ -126,7 +140,7 @@ class Schema:
                     notes.append(f"{where}: category {cells[unknown[0]]!r} was not in the training table{more}")
             n_missing = int(pd.isna(values[column.name]).sum())
             if n_missing and not column.n_missing:
-                by = f", replaced by {column.median:g}" if imputed and numeric else ""
+                by = f", replaced by {column.shown(column.median)}" if imputed and column.ordered else ""
                 number = "a missing value" if n_missing == 1 else f"{n_missing} missing values"
                 notes.append(f"{table.path}, column {column.name!r}: {number}{by}; training had none")
         return pd.DataFrame(values), notes
@@ -147,6 +161,32 @@ def numeric_values(table: Table, name: str) -> np.ndarray:
     return values
 
 
+def date_values(table: Table, name: str) -> np.ndarray:
+    """A column as times, NaT for missing values and dashes; the clock on the wall where there is a time zone."""
+    values = np.full(len(table), np.datetime64("NaT"), "datetime64[us]")
+    for row, cell in enumerate(table.column(name)):
+        if cell is None or cell in DASHES:
+            continue
+        moment = parse_iso(cell)
+        if moment is None:
+            raise TableError(f"{table.where(name, row)}: expected a date such as 2024-01-31, got {cell!r}")
+        values[row] = np.datetime64(moment.replace(tzinfo=None), "us")
+    return values
+
+
+def _values(table: Table, column: Column) -> Any:
+    """The cells of a used column, for a data frame."""
+    import pandas as pd
+
+    if column.kind == "number":
+        return numeric_values(table, column.name)
+    if column.kind == "date":
+        return date_values(table, column.name)
+    cells = np.array(table.columns[column.name], dtype=object)
+    # Estimators take other columns of strings for text, where words repeat, or for dates.
+    return cells if column.kind == "text" else pd.Categorical(cells)
+
+
 def _infer(table: Table, name: str, keep: bool, category: bool) -> Column:
     cells = table.columns[name]
     # Dashes do not count: they may be missing values of any kind of column.
@@ -165,23 +205,42 @@ def _infer(table: Table, name: str, keep: bool, category: bool) -> Column:
             f"{table.where(name, row)}: expected a number, as in {n_numbers} of {len(known)} rows, got {cells[row]!r}; "
             f"leave the cell empty if it is missing, or use --category {name!r} if the numbers are codes"
         )
-    with_unit = [cell for cell in counts if _NUMBER_WITH_UNIT.fullmatch(cell) and table.parse(cell) is None]
-    mostly_with_unit = len(with_unit) > max(2, len(counts) / 2)
+    if not category:
+        n_dates = sum(count for cell, count in counts.items() if parse_iso(cell) is not None)
+        if n_dates >= _MIN_NUMERIC_SHARE * len(known):
+            return _infer_dates(table, name, n_missing)
+        _refuse_units(table, name, counts)
     if not (keep or category):
         if all(_is_date(cell) for cell in counts):
-            why = "dates; convert them to numbers, such as days since, to use them"
+            why = f"dates in another form than 2024-01-31; write {known[0]!r} so to use them"
             return Column(name, "left out", n_missing, why)
+        words = None if _ID_NAME.fullmatch(name) else Words.fit(known)
+        if words is not None:
+            return Column(name, "text", n_missing, words=words.words)
         many = len(counts) > _MANY_VALUES and len(counts) * _ROWS_PER_VALUE > len(known)
         if many or _identifies_groups(name, len(counts), len(known)) or len(counts) == len(known) >= 5:
-            hint = f"write {with_unit[0]!r} as a number if it is one" if mostly_with_unit else "--keep uses it"
-            why = f"text with {len(counts)} different values in {len(known)} rows; {hint}"
+            why = f"text with {len(counts)} different values in {len(known)} rows; --keep uses it"
             return Column(name, "id", n_missing, why)
-    doubt = ""
-    if mostly_with_unit and not category:
-        doubt = f"text such as {with_unit[0]!r} is taken for categories; if it is a number, write it as one"
     # In a text column a dash is a category.
     counts = Counter(cell for cell in cells if cell is not None)
-    return Column(name, "category", cells.count(None), doubt=doubt, counts=tuple(counts.most_common()))
+    return Column(name, "category", cells.count(None), counts=tuple(counts.most_common()))
+
+
+def _refuse_units(table: Table, name: str, counts: Counter) -> None:
+    """Refuse numbers that are written with units: as categories they would lose their order."""
+    found = [cell for cell in counts if table.parse(cell) is None and with_unit(cell)]
+    if len(found) > max(2, len(counts) / 2):
+        row = table.columns[name].index(found[0])
+        raise TableError(
+            f"{table.where(name, row)}: expected numbers without units, got {found[0]!r}; write plain numbers, "
+            f"or use --category {name!r} if they are categories, or --drop {name!r}"
+        )
+
+
+def _infer_dates(table: Table, name: str, n_missing: int) -> Column:
+    values = date_values(table, name)
+    days = (values[~np.isnat(values)] - np.datetime64(_EPOCH)) / np.timedelta64(1, "D")
+    return Column(name, "date", n_missing, median=float(np.median(days)), low=float(days.min()), high=float(days.max()))
 
 
 def _infer_numeric(table: Table, name: str, keep: bool, n_missing: int, n_distinct: int) -> Column:
@@ -211,13 +270,7 @@ def _numbers_rows(name: str, values: np.ndarray, n_missing: int) -> bool:
 
 
 def _is_date(cell: str) -> bool:
-    if _DATE.fullmatch(cell):
-        return True
-    try:
-        datetime.fromisoformat(cell)
-    except ValueError:
-        return False
-    return len(cell) >= 8
+    return _DATE.fullmatch(cell) is not None
 
 
 def view_columns(views: Mapping[str, Collection[str]], schema: Schema) -> dict[str, list[str]]:
@@ -229,10 +282,14 @@ def view_columns(views: Mapping[str, Collection[str]], schema: Schema) -> dict[s
 
     found = {}
     for name, patterns in views.items():
-        columns = [column for column in schema.used if any(matches(column.name, pattern) for pattern in patterns)]
+        columns = [
+            column
+            for column in schema.used
+            if column.kind != "text" and any(matches(column.name, pattern) for pattern in patterns)
+        ]
         if not columns:
             raise TableError(f"view {name!r}: expected columns named like {listed(list(patterns))}, got none")
-        if len({column.kind for column in columns}) > 1:
+        if len({column.ordered for column in columns}) > 1:
             raise TableError(f"view {name!r}: expected numeric or categorical columns, got both; make two views")
         found[name] = [column.name for column in columns]
     return found
@@ -242,11 +299,11 @@ def view_kernel(views: Mapping[str, list[str]], schema: Schema) -> Any:
     """A weighted sum over views, each with a kernel for its kind of columns."""
     from ..kernels import RBF, Categorical, View, WeightedSum
 
-    kinds = {column.name: column.kind for column in schema.used}
+    ordered = {column.name: column.ordered for column in schema.used}
     kernels = {}
     for name, columns in views.items():
         scale = float(np.sqrt(len(columns)))
-        kernels[name] = View(RBF(scale) if kinds[columns[0]] == "number" else Categorical(scale), columns)
+        kernels[name] = View(RBF(scale) if ordered[columns[0]] else Categorical(scale), columns)
     try:
         return 100.0 * WeightedSum(kernels)
     except ValueError as error:

@@ -24,7 +24,7 @@ from ..evaluation.leaderboard import ClassTarget, Leaderboard, NumberTarget, ran
 from ..training.monitor import SILENT, Monitor
 from .columns import Names, Schema, view_columns, view_kernel
 from .evaluation import first_lines
-from .imputation import TableImputer
+from .imputation import FeatureTransformer, ViewImputer
 from .model import EXACT_ROWS, MAX_EXACT_ROWS
 from .tables import Table, TableError, listed
 from .targets import drop_missing, find_task, mark_missing, read_target, unify_spelling
@@ -64,16 +64,16 @@ def compare_on_table(
     schema = Schema.learn(table, without=[target], drop=drop, keep=keep, category=category)
     notes += schema.notes(drop)
     X, _ = schema.frame(table)
-    of_views = view_columns(views, schema) if views else None
+    of_views = view_columns(views, schema) if views else {}
     kernel = None
-    if of_views is not None:
+    if of_views:
         if len(y) > MAX_EXACT_ROWS:
             raise TableError(f"expected at most {MAX_EXACT_ROWS} rows with --views, got {len(y)}")
         used = {name for columns in of_views.values() for name in columns}
         X, kernel = X[[name for name in X.columns if name in used]], view_kernel(of_views, schema)
     models = candidates(len(table), task, order)
-    if kernel is not None:
-        models = {"gpclass, views": make_pipeline(TableImputer(of_views), _exact(task, order, kernel)), **models}
+    if of_views:
+        models = {"gpclass, views": make_pipeline(ViewImputer(of_views), _exact(task, order, kernel)), **models}
     if taken := sorted(set(models) & set(others or {})):
         raise TableError(f"expected models of yours with other names than {listed(sorted(models))}, got {taken[0]!r}")
     models |= {name: prepared(model) for name, model in (others or {}).items()}
@@ -102,9 +102,9 @@ def _splits(y: np.ndarray, folds: int, regression: bool) -> KFold | StratifiedKF
     return StratifiedKFold(folds, shuffle=True, random_state=0)
 
 
-def candidates(n_rows: int, task: str = "classification", order: Any = None) -> dict[str, Pipeline]:
+def candidates(n_rows: int, task: str = "classification", order: Any = None) -> dict[str, Any]:
     """Models of gpclass for this task and number of rows, and others."""
-    ours = {name: make_pipeline(TableImputer(), model) for name, model in _ours(n_rows, task, order).items()}
+    ours = _ours(n_rows, task, order)
     others: dict[str, Any]
     if task == "regression":
         svr = TransformedTargetRegressor(SVR(), transformer=StandardScaler())
@@ -161,4 +161,4 @@ def prepared(model: Any) -> Any:
         (StandardScaler(), make_column_selector(dtype_include="number")),
         (OneHotEncoder(handle_unknown="ignore", sparse_output=False), make_column_selector(dtype_exclude="number")),
     )
-    return make_pipeline(TableImputer(), encoder, model)
+    return make_pipeline(FeatureTransformer(), encoder, model)

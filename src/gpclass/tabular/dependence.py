@@ -21,7 +21,7 @@ class Dependence(NamedTuple):
     column: str
     values: list[Any]
     individual: np.ndarray
-    #: deciles of a column of numbers
+    #: deciles of a column of numbers or dates
     deciles: np.ndarray | None = None
 
     @property
@@ -35,23 +35,24 @@ class Dependence(NamedTuple):
 
 
 def dependence(model: TableModel, column: str) -> Dependence:
-    """The partial dependence on one column, over kept rows of the training table."""
+    """The partial dependence on one column that is no text, over kept rows of the training table."""
     import pandas as pd
 
     kept, _ = model.schema_.frame(model.sample_)
     known = kept[column].dropna().to_numpy()
     deciles = None
     kind = next(own for own in model.schema_.used if own.name == column)
-    if kind.kind == "number":
-        values = grid(known).tolist()
-        deciles = np.quantile(known, np.linspace(0.1, 0.9, 9))
+    if kind.ordered:
+        numbers = known.astype(np.int64) if kind.kind == "date" else known
+        values = grid(numbers).astype(known.dtype)
+        deciles = np.quantile(numbers, np.linspace(0.1, 0.9, 9)).astype(known.dtype)
     else:
-        values = [category for category, _ in kind.counts[:_CATEGORIES]]
+        values = np.array([category for category, _ in kind.counts[:_CATEGORIES]], dtype=known.dtype)
     rows = kept.iloc[evenly_spaced(len(kept), _ROWS)]
     repeated = pd.concat([rows] * len(values), ignore_index=True)
-    repeated[column] = np.repeat(np.array(values, dtype=known.dtype), len(rows))
+    repeated[column] = np.repeat(values, len(rows))
     found = predictions(model, repeated).reshape(len(values), len(rows), -1)
-    return Dependence(column, values, found.swapaxes(0, 1), deciles)
+    return Dependence(column, list(values) if kind.kind == "date" else values.tolist(), found.swapaxes(0, 1), deciles)
 
 
 def grid(known: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..evaluation.uncertainty import similarity, similarity_within
 from . import evaluation
-from .columns import Column, numeric_values
+from .columns import Column, date_values, numeric_values
 from .evaluation import evenly_spaced, unknown_categories_ignored
 from .model import TableModel
 from .tables import Table, from_frame, listed
@@ -28,8 +28,8 @@ _NAMED = 5
 def check_drift(model: TableModel, table: Any) -> dict[str, Any]:
     """How the rows of a table differ from the training rows.
 
-    Each column has a ``distance`` from 0 to 1 between the distributions: the Kolmogorov-Smirnov statistic of numbers,
-    total variation of categories; and the difference of the shares of missing values. ``changed`` says that a distance
+    Each column has a ``distance`` from 0 to 1 between the distributions: the Kolmogorov-Smirnov statistic of numbers
+    and dates, total variation of categories, none of text; and the difference of the shares of missing values. ``changed`` says that a distance
     is at least 0.05 and that its p-value (two-sample Kolmogorov-Smirnov, chi-square, and Fisher's exact test of shares)
     is below 0.05 divided by the number of all tests, so a table without drift gets a report of change in at most one of
     20 cases. Rows are taken for independent.
@@ -48,7 +48,7 @@ def check_drift(model: TableModel, table: Any) -> dict[str, Any]:
     table = table if isinstance(table, Table) else from_frame(table)
     frame, notes = model.frame(table)
     kinds = [column.kind for column in model.schema_.used]
-    level = _LEVEL / (len(kinds) + kinds.count("number") + 2)
+    level = _LEVEL / (len(kinds) + kinds.count("number") + kinds.count("date") + 2)
     columns = [_column(model, column, table, level) for column in model.schema_.used]
     columns.sort(
         key=lambda row: (not row["changed"], -max(row["distance"], abs(row["missing"] - row["missing_before"])))
@@ -68,13 +68,16 @@ def check_drift(model: TableModel, table: Any) -> dict[str, Any]:
 
 def _column(model: TableModel, column: Column, table: Table, level: float) -> dict[str, Any]:
     n_before, n = model.about_["rows"], len(table)
-    if column.kind == "number":
-        values, before = numeric_values(table, column.name), numeric_values(model.sample_, column.name)
+    if column.ordered:
+        values, before = _numbers(column, table), _numbers(column, model.sample_)
         n_missing, known = int(np.isnan(values).sum()), values[~np.isnan(values)]
         distance, p = _of_numbers(before[~np.isnan(before)], known)
         outside: dict[str, Any] = {
             "out_of_range": float(np.mean((known < column.low) | (known > column.high))) if len(known) else 0.0
         }
+    elif column.kind == "text":
+        n_missing, distance, p = table.columns[column.name].count(None), 0.0, 1.0
+        outside = {}
     else:
         cells, old = table.columns[column.name], dict(column.counts)
         counts = Counter(cell for cell in cells if cell is not None)
@@ -85,7 +88,7 @@ def _column(model: TableModel, column: Column, table: Table, level: float) -> di
     share, before_share = n_missing / n, column.n_missing / n_before
     p_missing = _of_shares(n_missing, n, column.n_missing, n_before)
     changed = (p < level and distance >= _SMALLEST) or (
-        column.kind == "number" and p_missing < level and abs(share - before_share) >= _SMALLEST
+        column.kind != "category" and p_missing < level and abs(share - before_share) >= _SMALLEST
     )
     return {
         "column": column.name,
@@ -97,6 +100,13 @@ def _column(model: TableModel, column: Column, table: Table, level: float) -> di
         "missing_before": before_share,
         **outside,
     }
+
+
+def _numbers(column: Column, table: Table) -> np.ndarray:
+    """Numbers, or dates as days since 1970; NaN for missing values."""
+    if column.kind == "number":
+        return numeric_values(table, column.name)
+    return (date_values(table, column.name) - np.datetime64(0, "D")) / np.timedelta64(1, "D")
 
 
 def _of_numbers(before: np.ndarray, values: np.ndarray) -> tuple[float, float]:

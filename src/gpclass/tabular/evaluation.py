@@ -14,7 +14,7 @@ from ..evaluation.class_scores import classification_scores as classification_sc
 from ..evaluation.class_scores import log_losses as log_losses
 from ..evaluation.intervals import mean_and_error, wilson
 from ..evaluation.metrics import label_positions
-from .imputation import TableImputer
+from .imputation import ViewImputer
 from .tables import Table, TableError
 
 _TEST_SIZE, _MAX_TEST_ROWS = 0.2, 2000
@@ -80,7 +80,7 @@ def leave_one_out(model: Any, y: np.ndarray) -> Predictions | None:
 
 def held_out(
     estimator: Any,
-    imputer: TableImputer,
+    imputer: ViewImputer,
     raw: Any,
     y: np.ndarray,
     classes: Any,

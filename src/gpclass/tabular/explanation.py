@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..kernels import WeightedSum
 from ..plotting import log_relevance
 from .evaluation import evenly_spaced, unknown_categories_ignored
-from .imputation import MISSING_SUFFIX
 from .model import TableModel
 
 #: Rows predicted for each permutation (half of them with many columns), and predictions in total, which determine the
@@ -85,7 +84,7 @@ def _relevances(model: TableModel) -> dict[str, dict[str, float]]:
     """Relevance of each column and standard error of its logarithm, where the kernel has a length-scale for each."""
     names = [str(name) for name in model.estimator_.feature_names_in_]
     values = np.atleast_2d(model.estimator_.relevance_).mean(axis=0)
-    finite = [j for j, name in enumerate(names) if not name.endswith(MISSING_SUFFIX) and np.isfinite(values[j])]
+    finite = np.flatnonzero(np.isfinite(values)).tolist()
     # One length-scale shared by all numeric columns, and perhaps one by all categories, is not a relevance of columns.
     if len({f"{values[j]:.9g}" for j in finite}) <= min(2, len(finite) - 1):
         return {}

@@ -23,7 +23,7 @@ from ..evaluation.groups import (
 from ..evaluation.metrics import label_positions
 from .columns import Column
 from .evaluation import Predictions, fit_clone, formatted_scores, log_losses, predicted
-from .imputation import TableImputer
+from .imputation import ViewImputer
 from .tables import Table, TableError, listed
 
 GROUPS, GROUP_FOLDS, FORWARD = "leave-one-group-out", "groups held out", "forward in time"
@@ -38,7 +38,7 @@ class Refit(NamedTuple):
     regression), weights and callbacks."""
 
     estimator: Any
-    imputer: TableImputer
+    imputer: ViewImputer
     raw: Any
     y: np.ndarray
     classes: Any

@@ -26,7 +26,7 @@ from .columns import Column, Schema, numeric_values, view_columns, view_kernel
 from .deciding import ASK, Decisions, class_weights, decision_scores, described, written_costs
 from .duration import expected_seconds, slowness
 from .evaluation import Predictions, evenly_spaced, fit_clone, unknown_categories_ignored
-from .imputation import TableImputer
+from .imputation import ViewImputer
 from .tables import Table, TableError, from_frame, label_text, listed
 
 ENGINES = ("auto", "vb", "ep", "laplace", "nearest", "sparse", "ivm")
@@ -278,7 +278,7 @@ class TableModel(BaseEstimator):
         without += [column.name for column in grouping]
         schema = Schema.learn(table, without=without, drop=self.drop, keep=self.keep, category=self.category)
         schema = Schema((*schema.columns, *grouping))
-        views = None
+        views: dict[str, list[str]] = {}
         if self.views:
             views = view_columns(self.views, schema)
             used = {name for columns in views.values() for name in columns}
@@ -294,7 +294,7 @@ class TableModel(BaseEstimator):
         if self.task_ in ("classification", "semi-supervised"):
             self.notes_ += targets.label_notes(known)
         raw, _ = schema.frame(table)
-        self.imputer_ = TableImputer(views).fit(raw)
+        self.imputer_ = ViewImputer(views).fit(raw)
         return raw
 
     def _fit_estimator(
@@ -349,7 +349,7 @@ class TableModel(BaseEstimator):
         import gpclass as gp
 
         seed, engine = self.random_state, self.engine
-        kernel = None if self.imputer_.views is None else view_kernel(self.imputer_.views, self.schema_)
+        kernel = view_kernel(self.imputer_.views, self.schema_) if self.imputer_.views else None
         if kernel is not None and n_rows > MAX_EXACT_ROWS:
             raise TableError(f"expected at most {MAX_EXACT_ROWS} rows with --views, got {n_rows}")
         many = n_rows > EXACT_ROWS and kernel is None and engine == "auto"
@@ -442,7 +442,8 @@ class TableModel(BaseEstimator):
     def _left_out_note(self) -> list[str]:
         """Which columns a default kernel has chosen."""
         estimator = self.estimator_
-        used = estimator.kernel_.used_columns(estimator.n_features_in_)
+        inputs = estimator._inputs
+        used = inputs.by_column(estimator.kernel_.used_columns(inputs.n_features))
         if np.all(used):
             return []
         if not np.any(used):
@@ -525,7 +526,7 @@ class TableModel(BaseEstimator):
         """The rows as input of the estimator, and notes about them."""
         check_is_fitted(self, "estimator_")
         table = _as_table(table)
-        raw, notes = self.schema_.frame(table, imputed=self.imputer_.views is None)
+        raw, notes = self.schema_.frame(table, imputed=not self.imputer_.views)
         return self.imputer_.transform(raw), [*table.notes, *notes]
 
     def _frame_with_warnings(self, table: Any) -> Any:

@@ -287,6 +287,13 @@ def is_chunked(model: Any) -> bool:
     return isinstance(getattr(getattr(model, "posterior_", None), "local", model.posterior_), ChunkedNeighborPosterior)
 
 
+def width_of(model: Any, method: str) -> int | None:
+    """How many numbers ``method`` gives for each row, None for one without an axis of its own."""
+    n_classes = len(getattr(model, "classes_", ()))
+    one = method == "predict" or (method == "decision_function" and n_classes == 2)
+    return None if one else n_classes
+
+
 def prediction_tasks(model: Any, method: str) -> Callable[[Any], Any]:
     """A function from the task that gives a chunk of rows to the task that predicts them from the nearest of all."""
     from dask import delayed
@@ -308,5 +315,6 @@ def _predicted(shared: tuple[Any, Any], method: str, X: Any, found: Latent) -> n
     local = _LatentOf(found)
     model.posterior_ = local if stacked is None else replace(stacked, local=local)
     if not len(X):
-        return model.classes_[:0] if method == "predict" else np.empty((0, len(model.classes_)))
+        width = width_of(model, method)
+        return model.classes_[:0] if method == "predict" else np.empty((0,) if width is None else (0, width))
     return getattr(model, method)(X)

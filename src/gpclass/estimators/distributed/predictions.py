@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from .collections import Chunks, is_frame, row_chunks
-from .neighbors import is_chunked, prediction_tasks
+from .neighbors import is_chunked, prediction_tasks, width_of
 
 #: Attributes of a fit that predictions do without.
 _NOT_NEEDED = ("_objective", "hyper_", "loo_proba_", "_loo_codes", "_trained", "info_")
@@ -18,7 +18,7 @@ _NOT_NEEDED = ("_objective", "hyper_", "loo_proba_", "_loo_codes", "_trained", "
 
 def lazy(model: Any, method: str, X: Any) -> Any:
     """A Dask array of what ``method`` gives for the rows of X: (m,), or (m, n_classes)."""
-    width = None if method == "predict" else len(model.classes_)
+    width = width_of(model, method)
     dtype = model.classes_.dtype if method == "predict" and is_classifier(model) else np.float64
     if is_chunked(model):
         return _from_chunks(prediction_tasks(model, method), X, width, dtype)

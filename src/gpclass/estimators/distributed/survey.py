@@ -11,7 +11,8 @@ from zlib import crc32
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from .._inputs import refuse_huge, refuse_repeated_columns
+from .._frames import refuse_repeated_columns
+from .._inputs import refuse_huge
 from .._labels import check_labels, label_column
 from .._sampling import LEAST_OF_CLASS, chosen, class_sizes, priorities, row_hashes
 from .collections import Chunks

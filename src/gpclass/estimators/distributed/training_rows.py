@@ -48,10 +48,13 @@ class ChunkRows:
         given, y_few, few = sample(chunks, found, n_sampled, rng)
         given, n_more = with_categories(given, found)
         inputs, rows, _ = Inputs.fit(estimator, given)
+        other = [*inputs.frame.times, *inputs.frame.words]
+        if other:  # the survey has no means of what is made of them
+            raise ValueError(f"expected numbers and categories in a Dask collection, got dates or text in {other}")
         rows, codes = rows[n_more:], labels.encode(y_few)
         order = RowOrder.of(rows, codes).rows
         probe = clone(estimator).set_callbacks()  # callbacks stay here
-        probe.n_features_in_ = inputs.n_features
+        probe.n_features_in_ = inputs.n_columns
         if inputs.names is not None:
             probe.feature_names_in_ = inputs.names
         return cls(inputs, chunks, found, labels, probe, rows[order], codes[order], few[order])

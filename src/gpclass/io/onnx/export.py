@@ -37,9 +37,9 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float
 
     The file has standard operators of the default domain only, and computes in double precision. Its input is ``X``
     (N, n_features); a model of a data frame with categories, or of a table, has one input (N, 1) for each column
-    instead, by its name: numbers, NaN where one is missing, or text, empty where it is missing. Outputs of a classifier
-    are ``label`` (N,) and ``probabilities`` (N, n_classes), with columns as in ``classes_``; of a regressor ``mean``
-    and ``sd``, (N,).
+    instead, by its name: numbers, NaN where one is missing; dates as days since 1970; or text, empty where it is
+    missing. Outputs of a classifier are ``label`` (N,) and ``probabilities`` (N, n_classes), with columns as in
+    ``classes_``; of a regressor ``mean`` and ``sd``, (N,).
 
     Parameters
     ----------
@@ -85,18 +85,22 @@ def _outputs(model: Any, graph: Graph, dtype: Any) -> dict[str, RecordedArray]:
 
 
 def _estimator_and_rows(model: Any, graph: Graph, dtype: Any) -> tuple[Any, RecordedArray]:
-    """The estimator of a model, and rows (n, n_features) that are not in the kernel's units yet."""
+    """The estimator of a model, and its features (n, n_features), which are not in the kernel's units yet."""
     table = hasattr(model, "imputer_")
     estimator = model.estimator_ if table else model
     _refuse_estimator(estimator)
     known: Any = getattr(estimator, "_inputs", None)
     if table:
-        columns = inputs.table_columns(graph, model.schema_, model.imputer_, dtype)
-    elif known is not None and known.encoders:
-        columns = inputs.frame_columns(graph, known, dtype)
+        rows = inputs.features(inputs.table_columns(graph, model, dtype), known)
+    elif known is not None and known.frame.names:
+        rows = inputs.features(inputs.frame_columns(graph, known, dtype), known)
     else:
-        return estimator, inputs.matrix(graph, estimator.n_features_in_, dtype)
-    return estimator, inputs.features(columns, known)
+        rows = inputs.matrix(graph, estimator.n_features_in_, dtype)
+    return estimator, rows if known is None else _with_features(known, rows)
+
+
+def _with_features(known: Any, rows: RecordedArray) -> RecordedArray:
+    return rows if known.feature_map is None else known.feature_map.transform(rows, {})
 
 
 def _refuse_estimator(estimator: Any) -> None:
@@ -126,9 +130,9 @@ def _classes(estimator: Any) -> np.ndarray:
 
 
 def _proba(estimator: Any, rows: RecordedArray) -> RecordedArray:
-    """Probabilities (n, n_classes) of raw rows; not normalised yet."""
+    """Probabilities (n, n_classes) of features; not normalised yet."""
     if isinstance(estimator, VirtualVectorClassifier):
-        return _proba(estimator.estimator_, rows)
+        return _proba(estimator.estimator_, _with_features(estimator.estimator_._inputs, rows))
     if isinstance(estimator, ViewVotingClassifier):
         return _voted(estimator, rows)
     likelihood, calibration = estimator.likelihood_, estimator.calibration_
@@ -140,7 +144,7 @@ def _proba(estimator: Any, rows: RecordedArray) -> RecordedArray:
 
 
 def _target_moments(estimator: Any, rows: RecordedArray) -> tuple[RecordedArray, ...]:
-    """Mean and variance (n,) of new targets for raw rows, in the units of training."""
+    """Mean and variance (n,) of new targets for features, in the units of training."""
     scaled, likelihood = estimator._inputs.scaled(rows), estimator.likelihood_
     if isinstance(estimator, MultiTaskIVMRegressor):
         return _by_task(estimator, lambda posterior: target_moments(posterior, likelihood, scaled), rows.graph)
@@ -174,7 +178,8 @@ def _voted(estimator: ViewVotingClassifier, rows: RecordedArray) -> RecordedArra
         places = np.array(choice.transformers_[0][2])
         if places.dtype.kind not in "iub" or getattr(model, "_inputs", None) is None or model._inputs.encoders:
             raise ExportError("expected views of columns by number, without categories, got others")
-        proba = _proba(model, xp.take(rows, rows.graph.constant(np.arange(rows.shape[1])[places]), axis=1))
+        own = xp.take(rows, rows.graph.constant(np.arange(rows.shape[1])[places]), axis=1)
+        proba = _proba(model, _with_features(model._inputs, own))
         said.append(proba / xp.sum(proba, axis=1, keepdims=True))
     if estimator.voting == "sum":
         return reduce(add, said)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...estimators._inputs import UNKNOWN, Inputs, known_categories
+from ...estimators._frames import UNKNOWN, known_categories
+from ...estimators._inputs import Inputs
 from . import namespace as xp
 from .graph import ExportError, Graph, RecordedArray
 
@@ -15,15 +16,16 @@ from .graph import ExportError, Graph, RecordedArray
 Columns = dict[str, RecordedArray]
 
 
-def matrix(graph: Graph, n_features: int, dtype: Any) -> RecordedArray:
-    """The input "X" (n, n_features), in double precision from here on."""
-    return xp.astype(graph.input("X", dtype, n_features), np.float64)
+def matrix(graph: Graph, n_columns: int, dtype: Any) -> RecordedArray:
+    """The input "X" (n, n_columns), in double precision from here on."""
+    return xp.astype(graph.input("X", dtype, n_columns), np.float64)
 
 
 def frame_columns(graph: Graph, inputs: Inputs, dtype: Any) -> Columns:
-    """One input for each column of the data frame that an estimator was fitted to."""
+    """One input for each column of the data frame that an estimator was fitted to; days since 1970 for dates."""
+    _refuse_text(inputs)
     found = {}
-    for name in inputs.frame_columns:
+    for name in inputs.frame.names:
         if name in inputs.encoders:
             found[str(name)] = _category(graph, str(name), known_categories(inputs.encoders[name]), dtype)
         else:
@@ -31,20 +33,30 @@ def frame_columns(graph: Graph, inputs: Inputs, dtype: Any) -> Columns:
     return found
 
 
-def table_columns(graph: Graph, schema: Any, imputer: Any, dtype: Any) -> Columns:
-    """One input for each column that a table model uses, and missing numbers filled as its imputer does."""
-    raw = {}
-    for column in schema.used:
-        number = column.kind == "number"
-        raw[column.name] = graph.input(column.name, dtype if number else np.str_, 1)
-    numbers = {name: xp.astype(part, np.float64) for name, part in raw.items() if name in imputer.medians_}
+def table_columns(graph: Graph, model: Any, dtype: Any) -> Columns:
+    """One input for each column that a table model uses; missing values inside views are filled as it fills them."""
+    schema, imputer = model.schema_, model.imputer_
+    _refuse_text(model.estimator_._inputs)
+    ordered = {column.name for column in schema.used if column.ordered}
+    raw = {name: graph.input(name, dtype if name in ordered else np.str_, 1) for name in (c.name for c in schema.used)}
+    numbers = {name: xp.astype(part, np.float64) for name, part in raw.items() if name in ordered}
+    if not imputer.views:
+        return {**raw, **numbers}
     missing = {name: xp.isnan(part) for name, part in numbers.items()}
-    filled = {name: xp.where(missing[name], imputer.medians_[name], part) for name, part in numbers.items()}
-    for name, indicator in imputer.indicators_.items():
-        filled[indicator] = xp.astype(missing[name], np.float64)
-    if imputer.views is not None:
-        filled |= _without_views(imputer.views, raw, missing, filled)
-    return {**raw, **filled}
+    medians = {name: _days(value) for name, value in imputer.medians_.items()}
+    filled = {name: xp.where(missing[name], medians[name], part) for name, part in numbers.items()}
+    return {**raw, **filled, **_without_views(imputer.views, raw, missing, filled)}
+
+
+def _days(value: Any) -> float:
+    """A number, or a date as days since 1970."""
+    return value.timestamp() / 86400.0 if hasattr(value, "timestamp") else float(value)
+
+
+def _refuse_text(inputs: Inputs) -> None:
+    if inputs.frame.words:
+        name = next(iter(inputs.frame.words))
+        raise ExportError(f"column {name!r}: expected numbers, dates or categories, got text, of which words count")
 
 
 def _without_views(views: Mapping[str, Any], raw: Columns, missing: Columns, filled: Columns) -> Columns:
@@ -65,12 +77,15 @@ def _without_views(views: Mapping[str, Any], raw: Columns, missing: Columns, fil
 
 
 def features(columns: Columns, inputs: Inputs) -> RecordedArray:
-    """The rows (n, d) as the estimator has them, codes in place of categories."""
-    names = list(inputs.frame_columns) or list(inputs.names if inputs.names is not None else columns)
+    """The rows (n, n_columns) as the estimator checks them: codes in place of categories, days since the first date."""
     parts = []
-    for name in names:
+    for name in inputs.frame.names or columns:
         part = columns[str(name)]
-        parts.append(_codes(part, inputs.encoders[name], inputs.takes_missing) if name in inputs.encoders else part)
+        if name in inputs.encoders:
+            part = _codes(part, inputs.encoders[name], inputs.takes_missing)
+        elif name in inputs.frame.times:
+            part = part - inputs.frame.times[name].origin
+        parts.append(part)
     return xp.concat(parts, axis=1)
 
 
