@@ -29,10 +29,10 @@ def check_drift(model: TableModel, table: Any) -> dict[str, Any]:
     """How the rows of a table differ from the training rows.
 
     Each column has a ``distance`` from 0 to 1 between the distributions: the Kolmogorov-Smirnov statistic of numbers
-    and dates, total variation of categories, none of text; and the difference of the shares of missing values. ``changed`` says that a distance
-    is at least 0.05 and that its p-value (two-sample Kolmogorov-Smirnov, chi-square, and Fisher's exact test of shares)
-    is below 0.05 divided by the number of all tests, so a table without drift gets a report of change in at most one of
-    20 cases. Rows are taken for independent.
+    and dates, total variation of categories, none of text; and the difference of the shares of missing values.
+    ``changed`` says that a distance is at least 0.05 and that its p-value (two-sample Kolmogorov-Smirnov, chi-square,
+    and Fisher's exact test of shares) is below 0.05 divided by the number of all tests, so a table without drift gets a
+    report of change in at most one of 20 cases. Rows are taken for independent.
 
     Numbers are compared with the rows that the model keeps (at most 500), categories and missing values with all
     training rows. ``far`` is the share of rows that are far from the training rows, ``predictions`` the shares of
