@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, recall_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -63,6 +63,11 @@ def test_scores_of_classes_are_those_of_cross_validation():
     assert found.scores["log_loss"] == pytest.approx(-plain["test_neg_log_loss"].mean())
     proba = cross_val_predict(LOGISTIC, X, y, cv=FOLDS, method="predict_proba")
     assert found.scores["calibration_error"] == pytest.approx(calibration_error(y, proba, np.arange(3)))
+    area = roc_auc_score(y, proba, multi_class="ovr")
+    assert found.scores["roc_auc"] == pytest.approx(area)
+    assert [row["recall"] for row in found.by_class] == pytest.approx(
+        recall_score(y, proba.argmax(axis=1), average=None)
+    )
     assert (found.state, found.folds, found.message) == ("finished", 3, "")
 
 
@@ -71,7 +76,8 @@ def test_ordered_classes_add_the_steps_off():
     target = ClassTarget(labels, ordered=True)
     ordinal = GPOrdinalClassifier(5.0 * RBF(2.0), order=labels.tolist(), hyper="fixed")
     board = rank({"ordinal": ordinal, "logistic": LOGISTIC}, X, labels[y], target, FOLDS)
-    assert board.metrics == ("error", "mean_steps_off", "log_loss", "calibration_error")
+    ranking = ("brier", "roc_auc", "average_precision")
+    assert board.metrics == ("error", "mean_steps_off", "log_loss", *ranking, "calibration_error")
     found = {one.name: one.scores for one in board.scores}
     predicted = cross_val_predict(LOGISTIC, X, y, cv=FOLDS)
     steps = np.mean([np.abs(predicted[test] - y[test]).mean() for _, test in FOLDS])

@@ -75,13 +75,14 @@ def show_confusion(classes: list[str], confusion: list[list[int]]) -> None:
 
 
 def show_leaderboard(board: Leaderboard) -> None:
-    from ..tabular.leaderboard import HEADS, cells, notes_on
+    from ..tabular.leaderboard import HEADS, cells, narrow, notes_on
 
-    table = Table(Column("model", no_wrap=True), *[HEADS[name] for name in board.metrics], "seconds", box=None)
+    metrics = narrow(board)
+    table = Table(Column("model", no_wrap=True), *[HEADS[name] for name in metrics], "seconds", box=None)
     for column in table.columns[1:]:
         column.justify = "right"
     for one in board.scores:
-        table.add_row(Text(one.name), *cells(one, board))
+        table.add_row(Text(one.name), *cells(one, metrics))
     out.print(table)
     for note in notes_on(board):
         print_line(note)

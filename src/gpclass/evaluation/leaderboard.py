@@ -14,7 +14,8 @@ from sklearn.utils.metaestimators import _safe_split
 
 from ..training.monitor import SILENT, Monitor
 from ..training.time_limit import TimeLimit
-from .metrics import calibration_error, label_positions
+from .class_scores import classification_scores
+from .metrics import label_positions
 
 #: In the order in which a leaderboard lists models.
 STATES = ("finished", "stopped", "failed", "not started")
@@ -22,7 +23,7 @@ STATES = ("finished", "stopped", "failed", "not started")
 
 class Ranked(NamedTuple):
     """Scores of one model: means over its folds, standard errors between them (none for a single fold), the mean time
-    of a fit, and what went wrong."""
+    of a fit, what went wrong, and the scores of every class, where there are some, over the rows of all folds."""
 
     name: str
     state: str
@@ -31,6 +32,7 @@ class Ranked(NamedTuple):
     errors: dict[str, float]
     seconds: float
     message: str = ""
+    by_class: Sequence[Mapping[str, Any]] = ()
 
 
 class Leaderboard(NamedTuple):
@@ -62,8 +64,8 @@ class TargetKind(Protocol):
     def scores(self, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
         """Scores of one fold."""
 
-    def pooled(self, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
-        """Scores that need the predictions of all folds."""
+    def pooled(self, y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
+        """Scores that need the predictions of all folds, ``by_class`` among them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,8 @@ class ClassTarget:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        return ("error", *(["mean_steps_off"] if self.ordered else []), "log_loss", "calibration_error")
+        steps = ["mean_steps_off"] if self.ordered else []
+        return ("error", *steps, "log_loss", "brier", "roc_auc", "average_precision", "calibration_error")
 
     def refusal(self, model: Any) -> str:
         return "" if hasattr(model, "predict_proba") else "expected a classifier with predict_proba, got one without"
@@ -99,8 +102,13 @@ class ClassTarget:
             found["mean_steps_off"] = float(np.mean(np.abs(choice - labels)))
         return found
 
-    def pooled(self, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
-        return {"calibration_error": calibration_error(y, predicted, self.classes)}
+    def pooled(self, y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
+        found = classification_scores(label_positions(y, self.classes), predicted)
+        by_class = [
+            {"label": label, **own} for label, own in zip(self.classes.tolist(), found["by_class"], strict=True)
+        ]
+        names = ("brier", "roc_auc", "average_precision", "calibration_error")
+        return {name: found[name] for name in names} | {"by_class": by_class}
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,7 @@ class NumberTarget:
         inside = np.abs(residual) <= ndtri(0.95) * sd
         return found | {"log_density": float(log_density.mean()), "inside_90": float(inside.mean())}
 
-    def pooled(self, y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    def pooled(self, y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
         return {}
 
 
@@ -222,8 +230,9 @@ class _Trial:
         n = len(self.values)
         errors = {} if n == 1 else {name: float(of.std(ddof=1) / np.sqrt(n)) for name, of in table.items()}
         scores = {name: float(of.mean()) for name, of in table.items()}
-        scores |= self.target.pooled(*(np.concatenate(part) for part in zip(*self.tested, strict=True)))
-        return Ranked(self.name, self.state, n, scores, errors, _mean(self.seconds), self.message)
+        pooled = self.target.pooled(*(np.concatenate(part) for part in zip(*self.tested, strict=True)))
+        by_class = pooled.pop("by_class", ())
+        return Ranked(self.name, self.state, n, scores | pooled, errors, _mean(self.seconds), self.message, by_class)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -12,16 +12,24 @@ HEADS = {
     "error": "error %",
     "mean_steps_off": "steps off",
     "log_loss": "log loss",
+    "brier": "Brier score",
+    "roc_auc": "ROC AUC",
+    "average_precision": "average precision",
     "calibration_error": "calibration error %",
     "rmse": "RMSE",
     "log_density": "log density",
     "inside_90": "inside 90 % interval",
 }
+#: Scores of the predictions of all folds together, which have no standard error between folds.
+_POOLED = ("brier", "roc_auc", "average_precision", "calibration_error")
 #: Format and factor of a score.
 _FORMATS: Mapping[str, tuple[str, float]] = {
     "error": (".2f", 100.0),
     "mean_steps_off": (".3f", 1.0),
     "log_loss": (".4f", 1.0),
+    "brier": (".4f", 1.0),
+    "roc_auc": (".3f", 1.0),
+    "average_precision": (".3f", 1.0),
     "calibration_error": (".1f", 100.0),
     "rmse": (".4g", 1.0),
     "log_density": (".4f", 1.0),
@@ -29,9 +37,15 @@ _FORMATS: Mapping[str, tuple[str, float]] = {
 }
 
 
-def cells(one: Ranked, board: Leaderboard) -> list[str]:
+def narrow(board: Leaderboard) -> list[str]:
+    """The scores that have room on a terminal."""
+    wide = {"brier", "average_precision"} | ({"roc_auc"} if "mean_steps_off" in board.metrics else set())
+    return [name for name in board.metrics if name not in wide]
+
+
+def cells(one: Ranked, metrics: Sequence[str]) -> list[str]:
     """The scores of a model with their standard errors, and the seconds of a fit, as text."""
-    scores = [_cell(one, name) for name in board.metrics]
+    scores = [_cell(one, name) for name in metrics]
     return [*scores, f"{one.seconds:.1f}" if one.folds else ""]
 
 
@@ -57,29 +71,31 @@ def notes_on(board: Leaderboard) -> list[str]:
 
 
 def records(board: Leaderboard) -> list[dict[str, Any]]:
-    """One record for each model, with standard errors as ``..._se``."""
+    """One record for each model, with standard errors as ``..._se``, and the scores of every class."""
     found = []
     for one in board.scores:
         scores: dict[str, Any] = {}
         for name in board.metrics:
             scores[name] = one.scores.get(name)
-            if name != "calibration_error":
+            if name not in _POOLED:
                 scores[f"{name}_se"] = one.errors.get(name)
         about = {"folds": one.folds, "seconds": one.seconds, "message": one.message}
-        found.append({"name": one.name, "state": one.state, **scores, **about})
+        by_class = {"by_class": one.by_class} if "roc_auc" in board.metrics else {}
+        found.append({"name": one.name, "state": one.state, **scores, **about, **by_class})
     return found
 
 
 def csv(board: Leaderboard) -> str:
     import pandas as pd
 
-    return pd.DataFrame(records(board)).to_csv(index=False, lineterminator="\n", float_format="%.6g")
+    table = pd.DataFrame(records(board)).drop(columns="by_class", errors="ignore")
+    return table.to_csv(index=False, lineterminator="\n", float_format="%.6g")
 
 
 def page(board: Leaderboard, table: str, target: str, notes: Sequence[str] = ()) -> str:
     """A self-contained page: a bar for the score that models are sorted by, and a table of all scores."""
     by = "rmse" if "rmse" in board.metrics else "log_loss"
-    rows = [[escape(one.name), *map(escape, cells(one, board))] for one in board.scores]
+    rows = [[escape(one.name), *map(escape, cells(one, board.metrics))] for one in board.scores]
     heads = ["model", *[HEADS[name] for name in board.metrics], "seconds"]
     said = "".join(f"<li>{escape(note)}</li>" for note in [*notes_on(board), *notes])
     return pages.page(
