@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from gpclass.plotting.reliability import wilson_interval
 from gpclass.tabular.evaluation import classification_scores, regression_scores
-from gpclass.tabular.verdict import _of_classes, _of_numbers, error_interval, percent, verdict
+from gpclass.tabular.verdict import _of_classes, _of_numbers, percent, verdict
 
 
 def scores_of(n, wrong, confidence=0.9, ones=None):
@@ -53,12 +52,6 @@ def test_probabilities_may_say_more_than_labels():
     assert found.sentence.startswith("Predicts fraud no better than guessing")
     assert found.sentence.endswith("Its probabilities still say more than the class frequencies do.")
     assert "say more" not in _of_classes("fraud", scores_of(400, 40, ones=40)).sentence
-
-
-def test_an_interval_of_the_scores_is_used():
-    assert error_interval({"error": 0.1, "rows": 50, "error_low": 0.01, "error_high": 0.3}) == (0.01, 0.3)
-    expected = wilson_interval(np.array([0.1]), np.array([50]))[:, 0]
-    np.testing.assert_allclose(error_interval({"error": 0.1, "rows": 50}), expected)
 
 
 def test_how_well_numbers_are_predicted():

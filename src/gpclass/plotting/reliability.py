@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtri
 
+from ..evaluation.intervals import wilson
 from ..evaluation.metrics import ReliabilityCurve, reliability_curve
 from ._canvas import COLOURS, INK, Display, shortened
 from ._inputs import require
@@ -19,7 +19,7 @@ class ReliabilityDisplay(Display):
 
     def __init__(self, curves: dict[str, ReliabilityCurve]) -> None:
         self.curves = curves
-        self.intervals = {name: wilson_interval(curve.accuracy, curve.rows) for name, curve in curves.items()}
+        self.intervals = {name: _intervals(curve) for name, curve in curves.items()}
 
     @classmethod
     def from_predictions(
@@ -71,12 +71,9 @@ class ReliabilityDisplay(Display):
         ax.grid(alpha=0.25)
 
 
-def wilson_interval(share: np.ndarray, rows: np.ndarray, level: float = 0.95) -> np.ndarray:
-    """Wilson score interval (2, m) of shares that were observed in so many rows."""
-    z2 = float(ndtri(0.5 + 0.5 * level)) ** 2
-    middle = (share + 0.5 * z2 / rows) / (1.0 + z2 / rows)
-    reach = np.sqrt(z2 * (share * (1.0 - share) + 0.25 * z2 / rows) / rows) / (1.0 + z2 / rows)
-    return np.clip([middle - reach, middle + reach], 0.0, 1.0)
+def _intervals(curve: ReliabilityCurve) -> np.ndarray:
+    """Wilson's interval of every bin, (2, n_bins)."""
+    return np.array([wilson(*bin) for bin in zip(curve.accuracy.tolist(), curve.rows.tolist(), strict=True)]).T
 
 
 def _checked(proba: Any, n_rows: int, n_classes: int) -> np.ndarray:

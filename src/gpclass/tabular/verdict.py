@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..plotting.reliability import wilson_interval
 from .model import TableModel
 
 #: A space at which a line does not end.
@@ -27,17 +26,9 @@ def verdict(model: TableModel) -> Verdict:
     return judge_scores(model.target, model.scores_)
 
 
-def error_interval(scores: Mapping[str, Any]) -> tuple[float, float]:
-    """The 95 % interval of the error: that of the scores, or Wilson's."""
-    if "error_low" in scores:
-        return scores["error_low"], scores["error_high"]
-    low, high = wilson_interval(np.array([scores["error"]]), np.array([scores["rows"]]))[:, 0]
-    return float(low), float(high)
-
-
 def _of_classes(target: str, scores: Mapping[str, Any]) -> Verdict:
     error, guess = scores["error"], scores["guess_error"]
-    low, high = error_interval(scores)
+    low, high = scores["error_low"], scores["error_high"]
     interval = f"95 % interval {percent(low, False)} to {percent(high)}"
     wrong, guessing = f"{percent(error)} of rows wrong ({interval})", "guessing the most frequent class"
     if high < guess:
