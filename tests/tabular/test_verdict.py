@@ -33,8 +33,7 @@ def plain(text):
     ],
 )
 def test_how_well_labels_are_predicted(wrong, expected):
-    scores = {name: value for name, value in scores_of(200, wrong).items() if name not in ("error_low", "error_high")}
-    found = _of_classes("species", scores)
+    found = _of_classes("species", scores_of(200, wrong))
     assert plain(found.sentence).startswith(expected)
     assert "wrong for 50 %" in plain(found.sentence)
     assert len(found.numbers) == 3
