@@ -374,7 +374,7 @@ BAD = {
     "dates as text": (
         lambda t, f: (dd.from_pandas(f.assign(a="2026-01-01"), 3)[["a", "b"]], dd.from_pandas(f, 3)["y"]),
         ValueError,
-        r"expected numbers and categories in a Dask collection, got dates or text in \['a'\]",
+        r"expected numbers and categories in a Dask collection, got dates in \['a'\]",
     ),
     "identifiers": (
         lambda t, f: (
@@ -533,6 +533,20 @@ def test_the_link_is_learned_from_the_neighbours_in_all_chunks(table, monkeypatc
         for one in (model, in_memory)
     )
     assert loss < sample_loss + 0.05
+
+
+def test_hardly_more_rows_than_the_sample(table, monkeypatch):
+    monkeypatch.setattr(neighbors, "SAMPLE_ROWS", 1495)
+    model = NearestNeighborGPClassifier(hyper="fixed", random_state=0).fit(*chunked(table))
+    assert model.n_samples_seen_ == 1500
+
+
+def test_text_is_refused(frame):
+    told = [f"{word} number {i}" for i, word in enumerate(["good", "bad", "fair"] * 500)]
+    parts = dd.from_pandas(frame.assign(note=told), npartitions=3)
+    for model in (sparse(kernel=None), NearestNeighborGPClassifier(hyper="fixed")):
+        with pytest.raises(ValueError, match="expected numbers and categories in a Dask collection, got text"):
+            model.fit(parts[["a", "note"]], parts["y"])
 
 
 # ---- what joblib carries --------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 
 import gpclass
 from gpclass import GPClassifier, GPRegressor, SparseGPClassifier
+from gpclass.estimators import _dates
 from gpclass.estimators._dates import Times, parse_iso
 from gpclass.estimators._frames import FrameColumns, with_unit
 from gpclass.estimators._words import Words
@@ -214,3 +215,13 @@ def test_numbers_with_units_are_refused_by_name(text):
 @pytest.mark.parametrize("text", ["12", "-1.5", "1st", "2nd", "A12", "10-19", "1.2.3", "v2", "kg"])
 def test_other_text_has_no_unit(text):
     assert not with_unit(text)
+
+
+def test_equal_places_in_a_cycle_have_equal_features():
+    days = 19000.0 + np.arange(700)
+    for name, distinct in (("day of week", 7), ("time of day", 1)):
+        assert len(np.unique(np.sin(_dates.CYCLES[name].phase(days)))) <= distinct
+    clock = days + 8.0 / 24.0  # eight in the morning
+    assert len(np.unique(_dates.CYCLES["time of day"].phase(clock))) == 1
+    day = np.floor(365.2425 * 50 + 91.0)
+    assert _dates.CYCLES["day of year"].phase(np.array([day]))[0] == pytest.approx(2 * np.pi * (day / 365.2425 - 50))

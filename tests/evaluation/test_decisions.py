@@ -141,3 +141,23 @@ def test_thresholds_of_scikit_learn(model):
     ).fit(X, y)
     rule = DecisionRule(["ill", "well"], threshold={"ill": 0.05})
     np.testing.assert_array_equal(fixed.predict(X), rule.predict(fixed.predict_proba(X)))
+
+
+def test_bad_probabilities_and_weights_of_decisions():
+    rule = DecisionRule(["a", "b"])
+    for proba in ([[np.nan, np.nan]], [[5.0, -3.0]]):
+        with pytest.raises(ValueError, match="expected probabilities between 0 and 1"):
+            rule.predict(proba)
+    with pytest.raises(ValueError, match="at least one row"):
+        rule.mean_cost([], np.empty((0, 2)))
+    with pytest.raises(ValueError, match="weights that are not negative"):
+        rule.mean_cost(["a", "b"], [[0.5, 0.5]] * 2, sample_weight=[-1.0, 2.0])
+    with pytest.raises(ValueError, match="a cost to reject"):
+        DecisionRule(["a", "b"], reject=True)
+    y, p = np.array(["a", "b", "b"]), np.array([0.1, 0.6, 0.7])
+    with pytest.raises(ValueError, match="weights that are not negative"):
+        best_threshold(y, p, "b", sample_weight=[-1.0, 1.0, 1.0])
+    with pytest.raises(ValueError, match="positive costs that are finite"):
+        best_threshold(y, p, "b", false_negative=np.inf)
+    with pytest.raises(ValueError, match="expected probabilities between 0 and 1, got 2"):
+        best_threshold(y, [0.1, 0.6, 2.0], "b")

@@ -24,7 +24,7 @@ from gpclass.evaluation.query import _Candidates, lazy_greedy
 from gpclass.evaluation.uncertainty import entropy_split, max_correlation
 from gpclass.hyper import Importance
 from gpclass.inference import Gibbs
-from gpclass.kernels import RBF, Precomputed
+from gpclass.kernels import RBF, Precomputed, View, WeightedSum
 
 X, y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -285,3 +285,14 @@ def test_bad_input():
 
 def test_it_is_at_the_top():
     assert gpclass.query is query
+
+
+def test_copies_without_a_view_are_copies():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.integers(0, 2, 60)
+    X[::3, 2:] = np.nan
+    kernel = WeightedSum({"one": View(RBF(1.0), [0, 1]), "two": View(RBF(1.0), [2, 3])})
+    model = GPClassifier(kernel, hyper="fixed").fit(X, y)
+    copies = np.repeat([[0.1, 0.2, np.nan, np.nan]], 5, axis=0)
+    chosen = query(model, np.vstack([copies, rng.normal(size=(5, 4))]), n=3)
+    assert np.count_nonzero(chosen < 5) <= 1

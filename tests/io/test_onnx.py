@@ -352,6 +352,13 @@ def test_missing_values_and_dates_as_the_default_kernel_sees_them(iris, tmp_path
     found = run(export_onnx(model, tmp_path / "dates.onnx"), **feed)["probabilities"]
     np.testing.assert_allclose(found, model.predict_proba(frame), atol=1e-7)
 
+    whole = frame.assign(when=frame["when"].dt.floor("D"))  # the default kernel ranks weekdays
+    model = GPClassifier(inference="laplace", random_state=0).fit(whole, y)
+    since = (whole["when"] - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    feed = {"width": whole[["width"]].to_numpy(), "when": since.to_numpy(float)[:, None]}
+    found = run(export_onnx(model, tmp_path / "weekdays.onnx"), **feed)["probabilities"]
+    np.testing.assert_allclose(found, model.predict_proba(whole), atol=1e-7)
+
 
 def test_text_is_refused(table, tmp_path):
     told = [f"{word} number {i} of the list" for i, word in enumerate(["good", "bad"] * 30)]

@@ -108,3 +108,14 @@ def test_tables_that_cannot_be_compared_are_refused(model, frame):
         check_drift(model, frame.drop(columns="size"))
     with pytest.raises(TableError, match="expected a number, got 'big'"):
         check_drift(model, frame.assign(size="big"))
+
+
+def test_rows_that_are_kept_are_spread_over_the_table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"t": np.arange(1001.0) + rng.uniform(size=1001), "y": np.where(rng.uniform(size=1001) < 0.5, "a", "b")}
+    )
+    model = TableModel("y", engine="sparse").fit(frame)
+    quarters = np.histogram(np.array(model.sample_.columns["t"], float), bins=4)[0]
+    assert quarters.min() > 100
+    assert not any(row["changed"] for row in check_drift(model, frame)["columns"])

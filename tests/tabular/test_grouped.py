@@ -201,3 +201,16 @@ def test_differences_that_are_not_clear_give_no_sentence():
     assert sentence(8, np.arange(40)).endswith("expect an error of 20 % for a new 'site', not 0 %")
     assert sentence(8, groups) is None  # two groups, however many rows they have
     assert sentence(0, groups) is None
+
+
+def test_sets_and_tuned_thresholds_are_for_new_groups():
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(40), 5)
+    X = rng.normal(size=(40, 2))[patient] + 0.05 * rng.normal(size=(200, 2))
+    state = np.where(rng.uniform(size=40) < 0.5, "ill", "well")[patient]  # nothing to learn but who it is
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "patient": [f"P{i}" for i in patient], "state": state})
+    alone = TableModel("state").fit(frame.drop(columns="patient"))
+    model = TableModel("state", groups="patient", threshold="auto").fit(frame)
+    new = pd.DataFrame(rng.normal(size=(50, 2)), columns=["a", "b"])
+    assert model.predict_set(new).sum(axis=1).mean() > alone.predict_set(new).sum(axis=1).mean() + 0.2
+    assert model.other_scores_["leave-one-group-out"]["mean_cost"] > 0.35

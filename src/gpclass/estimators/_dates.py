@@ -16,6 +16,8 @@ from ._labels import is_missing
 #: Text of a date or time, as ISO 8601 writes it.
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
 _EPOCH, _DAY = datetime(1970, 1, 1), timedelta(days=1)
+#: Parts of a cycle, a power of two.
+_PARTS = 2.0**30
 #: Phases that differ by less are equal, in radians.
 _SAME_PHASE = 1e-6
 
@@ -29,8 +31,12 @@ class Cycle:
     whole: bool
 
     def phase(self, days: Array) -> Array:
-        """Angles of days since 1970."""
-        return 2.0 * np.pi * (namespace(days).floor(days) if self.whole else days) / self.days
+        """Angles of days since 1970, equal for equal places in the cycle: to a billionth of it, so that rounding does
+        not tell one Monday from another."""
+        floor = namespace(days).floor
+        cycles = (floor(days) if self.whole else days) / self.days
+        part = floor((cycles - floor(cycles)) * _PARTS + 0.5) / _PARTS
+        return 2.0 * np.pi * (part - floor(part))
 
 
 CYCLES = {

@@ -12,6 +12,9 @@ from ..numerics.arrays import Array, is_numpy, namespace
 from ._dates import CYCLES, Times
 from ._words import Words
 
+#: Steps of sines and cosines, a power of two.
+_STEPS = 2.0**40
+
 
 @dataclass(frozen=True)
 class Added:
@@ -43,8 +46,9 @@ class Added:
         if self.part == "missing":
             return xp.astype(missing, column.dtype)
         angle = CYCLES[self.of].phase(column + self.origin)
-        # No date is nowhere on a cycle.
-        return xp.where(missing, 0.0, xp.sin(angle) if self.part == "sine" else xp.cos(angle))
+        place = xp.sin(angle) if self.part == "sine" else xp.cos(angle)
+        # Rounded, as equal values may differ by rounding, which ranks would magnify. No date is nowhere on a cycle.
+        return xp.where(missing, 0.0, xp.floor(place * _STEPS + 0.5) / _STEPS)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .metrics import label_positions
+from .metrics import checked_probabilities, label_positions, row_weights
 from .prediction_sets import PredictionSets
 
 __all__ = ["DecisionRule", "PredictionSets", "Threshold", "best_threshold"]
@@ -62,7 +62,8 @@ class DecisionRule:
             table = np.array(self.costs, dtype=float)
         if table.shape != (K, K) or not np.all(np.isfinite(table)):
             raise ValueError(f"expected finite costs ({K}, {K}), got {table.shape}")
-        if self.reject is not None and not (isinstance(self.reject, Real) and np.isfinite(self.reject)):
+        given = isinstance(self.reject, Real) and not isinstance(self.reject, bool)
+        if self.reject is not None and not (given and np.isfinite(self.reject)):
             raise ValueError(f"expected a cost to reject, or None, got {self.reject!r}")
         if self.threshold is not None:
             _check_threshold(self.threshold, classes)
@@ -71,7 +72,7 @@ class DecisionRule:
 
     def expected_costs(self, proba: Any) -> np.ndarray:
         """The expected cost (n, K) of every decision."""
-        return self._checked(proba) @ self.costs
+        return checked_probabilities(proba, len(self.classes)) @ self.costs
 
     def choose(self, proba: Any) -> np.ndarray:
         """The column (n,) of the cheapest decision, -1 where the row is rejected."""
@@ -84,7 +85,7 @@ class DecisionRule:
     def _by_threshold(self, proba: Any) -> np.ndarray:
         ((label, value),) = (self.threshold or {}).items()
         own = int(label_positions([label], self.classes)[0])
-        return np.where(self._checked(proba)[:, own] >= value, own, 1 - own)
+        return np.where(checked_probabilities(proba, 2)[:, own] >= value, own, 1 - own)
 
     def chosen_costs(self, proba: Any) -> np.ndarray:
         """The expected cost (n,) of what is decided, or of asking."""
@@ -105,18 +106,15 @@ class DecisionRule:
 
     def mean_cost(self, y: Any, proba: Any, sample_weight: Any = None) -> float:
         """What the decisions cost on average where the labels are y."""
-        return float(np.average(self.costs_paid(y, self.choose(proba)), weights=sample_weight))
+        paid = self.costs_paid(y, self.choose(proba))
+        if not len(paid):
+            raise ValueError("expected at least one row, got none")
+        return float(np.average(paid, weights=None if sample_weight is None else row_weights(sample_weight, len(paid))))
 
     def _paid(self, costs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """The costs (n, K) of what was chosen."""
         asked = 0.0 if self.reject is None else self.reject
         return np.where(chosen < 0, asked, costs[np.arange(len(chosen)), chosen])
-
-    def _checked(self, proba: Any) -> np.ndarray:
-        found = np.asarray(proba, dtype=float)
-        if found.ndim != 2 or found.shape[1] != len(self.classes):
-            raise ValueError(f"expected probabilities (n, {len(self.classes)}), got {found.shape}")
-        return found
 
 
 def _check_threshold(threshold: Any, classes: np.ndarray) -> None:
@@ -159,15 +157,16 @@ def best_threshold(
     sample_weight : weights (n,) of the rows, or None
     """
     truth, p = np.asarray(y) == label, np.asarray(proba, dtype=float)
-    if p.shape != truth.shape or p.ndim != 1 or not np.all(np.isfinite(p)):
+    if p.shape != truth.shape or p.ndim != 1:
         raise ValueError(f"expected probabilities {truth.shape} of one label, got {p.shape}")
+    p = checked_probabilities(p[:, None], 1)[:, 0]
     if not 0 < truth.sum() < len(truth):
         raise ValueError(
             f"expected rows with and without the label {label!r}, got {truth.sum()} of {len(truth)} with it"
         )
-    if not (false_negative > 0 and false_positive > 0):
-        raise ValueError(f"expected positive costs, got {false_negative!r} and {false_positive!r}")
-    w = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if not (0 < false_negative < np.inf and 0 < false_positive < np.inf):
+        raise ValueError(f"expected positive costs that are finite, got {false_negative!r} and {false_positive!r}")
+    w = np.ones(len(p)) if sample_weight is None else row_weights(sample_weight, len(p))
     values, place = np.unique(p, return_inverse=True)
     with_label = np.bincount(place, w * truth, len(values))
     without = np.bincount(place, w * ~truth, len(values))

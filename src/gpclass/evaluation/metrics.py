@@ -69,6 +69,17 @@ def row_weights(given: Any, n_rows: int) -> np.ndarray:
     return weight
 
 
+def checked_probabilities(proba: Any, n_classes: int) -> np.ndarray:
+    """Probabilities (n, n_classes) as numbers; refused where one is not between 0 and 1."""
+    found = np.asarray(proba, dtype=float)
+    if found.ndim != 2 or found.shape[1] != n_classes:
+        raise ValueError(f"expected probabilities (n, {n_classes}), got {found.shape}")
+    wrong = found[~((found >= 0.0) & (found <= 1.0 + 1e-9))]
+    if wrong.size:
+        raise ValueError(f"expected probabilities between 0 and 1, got {wrong[0]:g}")
+    return found
+
+
 def calibration_error(
     y_true: Any, proba: np.ndarray, classes: Any, n_bins: int = 10, sample_weight: Any = None
 ) -> float:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .metrics import label_positions, row_weights
+from .metrics import checked_probabilities, label_positions, row_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class PredictionSets:
         """
         check_coverage(coverage, by_class)
         classes = np.asarray(classes)
-        proba = _probabilities(proba, len(classes))
+        proba = checked_probabilities(proba, len(classes))
         if np.shape(y) != (len(proba),):
             raise ValueError(f"expected {len(proba)} labels, one for each row of probabilities, got {np.shape(y)}")
         codes = label_positions(y, classes)
@@ -90,7 +90,7 @@ class PredictionSets:
         most probable label the coverage is never lower. Where a model errs less often than ``1 - coverage``, it is
         above ``coverage`` therefore, about the share of rows that are predicted right.
         """
-        proba = _probabilities(proba, len(self.classes))
+        proba = checked_probabilities(proba, len(self.classes))
         sets = proba >= self.thresholds
         empty = np.flatnonzero(~sets.any(axis=1))
         sets[empty, proba[empty].argmax(axis=1)] = True
@@ -124,13 +124,3 @@ def _too_few(weights: np.ndarray, coverage: float, which: str) -> str:
     got = f"{len(weights)}" if total == len(weights) else f"{len(weights)} that count as {total:.3g} by their weights"
     smaller = "; choose a smaller coverage" + (", or by_class=False" if which else "")
     return f"expected at least {least} rows{which} for a coverage of {coverage:g}, got {got}{smaller}"
-
-
-def _probabilities(proba: Any, n_classes: int) -> np.ndarray:
-    found = np.asarray(proba, dtype=float)
-    if found.ndim != 2 or found.shape[1] != n_classes:
-        raise ValueError(f"expected probabilities (n, {n_classes}), got {found.shape}")
-    wrong = found[~((found >= 0.0) & (found <= 1.0 + 1e-9))]
-    if wrong.size:
-        raise ValueError(f"expected probabilities between 0 and 1, got {wrong[0]:g}")
-    return found

@@ -155,7 +155,7 @@ class _Candidates:
         if not isinstance(at, Rows):  # Gram matrices may tell rows with equal features apart
             X = to_host(at)
             for row in to_host(select(self.rows, chosen)):
-                found |= np.all(row == X, axis=1)
+                found |= np.all((row == X) | (np.isnan(row) & np.isnan(X)), axis=1)  # a view that neither has
         return found
 
     def _expected_entropy(self, places: np.ndarray) -> np.ndarray:

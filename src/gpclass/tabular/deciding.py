@@ -73,16 +73,23 @@ class Decisions:
             raise TableError(str(error)) from None
 
     def decide(
-        self, rule: DecisionRule, positive: int | None, scored: Mapping[str, np.ndarray], weights: Any
+        self,
+        rule: DecisionRule,
+        positive: int | None,
+        scored: Mapping[str, np.ndarray],
+        weights: Any,
+        clusters: np.ndarray | None = None,
     ) -> np.ndarray:
         """The decisions (n,) about rows with known labels; a tuned threshold is tuned anew on the rows of other parts,
-        because on its own rows it looks better than it is."""
+        because on its own rows it looks better than it is. Rows of a cluster are in the same part."""
         chosen = rule.choose(scored["proba"])
         if self.threshold != "auto" or positive is None:
             return chosen
         order = np.argsort(scored["labels"], kind="stable")  # so that every part has its share of both labels
         part = np.empty(len(order), dtype=int)
         part[order] = np.arange(len(order)) % _PARTS
+        if clusters is not None:
+            part = np.unique(clusters, return_inverse=True)[1] % _PARTS
         for k in range(_PARTS):
             others = {name: values[part != k] for name, values in scored.items()}
             value = self._tuned(rule, positive, others, None if weights is None else weights[part != k])

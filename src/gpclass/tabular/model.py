@@ -84,6 +84,8 @@ class TableModel(BaseEstimator):
     rule_ : ``DecisionRule``, None without costs, threshold and reject
     how_ : how these predictions were made: "leave-one-out", "held-out" or "labels hidden"
     scored_, scored_weights_ : these predictions, of at most 5000 rows, and the sample weights of these rows, or None
+    set_scored_, set_weights_ : the same of the predictions that sets of labels are calibrated on: with ``groups`` those
+        without the row's group
     other_scores_ : scores from other predictions of the training rows, by how these were made: "leave-one-group-out" or
         "groups held out" with ``groups``, "forward in time" with ``time``
     informative_, surprising_ : rows that influence the model most, and rows that it predicted worst
@@ -203,7 +205,8 @@ class TableModel(BaseEstimator):
         self.notes_ += self._left_out_note()
         if self.class_weight is not None:
             frequencies = "probabilities are those of a population with other class frequencies than the table"
-            self.notes_.append(f"class weights: {frequencies}, and so are scores and expected costs")
+            again = "; with costs, class weights count twice" if self.costs else ""
+            self.notes_.append(f"class weights: {frequencies}, and scores are means over the rows of the table{again}")
         self._keep_scores(predictions, weights)
         refit = grouped.Refit(estimator, self.imputer_, raw, target, self._classes(), weights, callbacks)
         self._score_otherwise(predictions, refit, groups, times)
@@ -379,6 +382,7 @@ class TableModel(BaseEstimator):
         kept = evenly_spaced(len(rows), KEPT_SCORES)
         self.scored_ = {name: values[kept] for name, values in scored.items()}
         self.scored_weights_ = None if weights is None else weights[kept]
+        self.set_scored_, self.set_weights_ = self.scored_, self.scored_weights_
         self.rule_, decided, positive = None, None, None
         if self.task_ != "regression":
             decisions, positive = self._decisions(), self._positive()
@@ -399,12 +403,18 @@ class TableModel(BaseEstimator):
         self.other_scores_: dict[str, dict[str, Any]] = {}
         for predictions, clusters, column in found:
             own = None if refit.weights is None else refit.weights[predictions.rows]
-            decided = None if self.rule_ is None else self.rule_.choose(predictions.scored["proba"])
             positive = None if self.task_ == "regression" else self._positive()
+            decided = None
+            if self.rule_ is not None:
+                decided = self._decisions().decide(self.rule_, positive, predictions.scored, own, clusters)
             scores = self._scores_of(predictions.scored, own, positive, self.rule_, decided)
             self.other_scores_[predictions.how] = grouped.errors_by_cluster(scores, predictions.scored, clusters, own)
             note = grouped.comparison(usual, predictions, clusters, str(column), self.target)
             self.notes_ += [note] if note else []
+            if column == self.groups:  # sets of labels are for new groups then
+                kept = evenly_spaced(len(predictions.rows), KEPT_SCORES)
+                self.set_scored_ = {name: values[kept] for name, values in predictions.scored.items()}
+                self.set_weights_ = None if own is None else own[kept]
 
     def _keep_rows(self, table: Table, raw: Any, predictions: Predictions) -> None:
         self.surprising_ = evaluation.surprising_rows(table, predictions, self.labels)
@@ -422,7 +432,8 @@ class TableModel(BaseEstimator):
         # Labelled rows come first, as figures show labels.
         labelled = predictions.rows[evenly_spaced(len(predictions.rows), KEPT_ROWS)]
         others = np.setdiff1d(evenly_spaced(len(table), KEPT_ROWS), predictions.rows)
-        self.sample_ = table.subset(np.sort(np.concatenate([labelled, others])[:KEPT_ROWS]).tolist())
+        others = others[evenly_spaced(len(others), KEPT_ROWS - len(labelled))]
+        self.sample_ = table.subset(np.sort(np.concatenate([labelled, others])).tolist())
 
     def _keep_training(self, table: Table, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Positions in the table of the rows that the posterior has, in its numbering, and their targets: indices of
@@ -552,7 +563,8 @@ class TableModel(BaseEstimator):
         """Which labels (m, n_classes) belong to a set that holds the label of this share of rows, of every class with
         ``by_class``; at least the most probable one. Columns as in ``classes_``.
 
-        The thresholds come from ``scored_``, predictions without the rows' own labels, and so does the coverage:
+        The thresholds come from predictions without the rows' own labels, with ``groups`` without those of the whole
+        group, and so does the coverage:
         ``GPClassifier.predict_set`` says when it holds.
         """
         sets = self._prediction_sets(coverage, by_class)
@@ -562,8 +574,8 @@ class TableModel(BaseEstimator):
         check_is_fitted(self, "estimator_")
         if self.task_ == "regression":
             raise TableError("expected a model of labels for sets of them, got a regression")
-        labels, proba = self.classes_[self.scored_["labels"]], self.scored_["proba"]
-        return PredictionSets.calibrate(labels, proba, self.classes_, coverage, by_class, self.scored_weights_)
+        labels, proba = self.classes_[self.set_scored_["labels"]], self.set_scored_["proba"]
+        return PredictionSets.calibrate(labels, proba, self.classes_, coverage, by_class, self.set_weights_)
 
     def predictions(
         self, table: Any, coverage: float | None = None, decisions: Decisions | None = None

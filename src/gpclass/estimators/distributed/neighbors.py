@@ -17,12 +17,12 @@ from ...inference.neighbors.posterior import NeighborPosterior
 from ...training.neighbors import weigh_models
 from .._labels import Labels
 from .collections import Chunks, check_versions
-from .survey import Survey, checksum, sample, survey, with_categories
+from .survey import Survey, checksum, refuse_text, sample, survey, with_categories
 
 #: The metric and the global model are learned from about so many rows.
 SAMPLE_ROWS = 100_000
-#: Numbers of neighbours that come to the client for the link, at most.
-_BATCH_VALUES = 10_000_000
+#: Numbers of neighbours that come to the client for the link, at most; and the fewest rows it is learned from.
+_BATCH_VALUES, _LEAST_OUTSIDE = 10_000_000, 200
 
 
 class Candidates(NamedTuple):
@@ -149,6 +149,7 @@ def fit_chunks(estimator: Any, X: Any, y: Any, rng: np.random.Generator, fit_sam
     found = survey(chunks)
     Labels.of(found.labels)  # at least two
     given, y_few, few = sample(chunks, found, SAMPLE_ROWS, rng, least=1)
+    refuse_text(given)
     given, n_more = with_categories(given, found)
     before = dict(vars(estimator))
     try:
@@ -189,6 +190,8 @@ def _learn_link(fitted: Any, chunks: Chunks, found: Survey, few: np.ndarray, rng
     n_rows = int(np.clip(_BATCH_VALUES // values_of_row, 200, LINK_ROWS))
     given, labels, numbers = sample(chunks, found, n_rows, rng, least=1)
     outside = np.flatnonzero(~np.isin(numbers, few))
+    if len(outside) < _LEAST_OUTSIDE:
+        return
     given = given.iloc[outside] if hasattr(given, "iloc") else given[outside]
     codes, numbers = fitted._labels.encode(labels[outside]), numbers[outside]
     ends = np.cumsum(found.sizes)

@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from .._frames import refuse_repeated_columns
+from .._frames import FrameColumns, refuse_repeated_columns
 from .._inputs import refuse_huge
 from .._labels import check_labels, label_column
 from .._sampling import LEAST_OF_CLASS, chosen, class_sizes, priorities, row_hashes
@@ -177,6 +177,13 @@ def _categories(X: Any) -> dict[Any, list[Any]]:
         if X[name].dtype != "category" and any(isinstance(value, (Real, Decimal)) for value in values):
             raise ValueError(f"column {name!r}: expected text, got numbers as objects; convert it with astype(float)")
     return found
+
+
+def refuse_text(X: Any) -> None:
+    """Refuse a sample with columns of text, whose words would have to be counted in all chunks."""
+    words = FrameColumns.fit(X, with_words=True).words
+    if words:
+        raise ValueError(f"expected numbers and categories in a Dask collection, got text in {list(words)}")
 
 
 def with_categories(X: Any, found: Survey) -> tuple[Any, int]:

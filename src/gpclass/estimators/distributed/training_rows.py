@@ -18,7 +18,7 @@ from .._inputs import Inputs
 from .._labels import Labels
 from .collections import Chunks, check_versions
 from .sums import ChunkSums, Reader
-from .survey import Survey, sample, survey, with_categories
+from .survey import Survey, refuse_text, sample, survey, with_categories
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,13 @@ class ChunkRows:
         found = survey(chunks)
         labels = Labels.of(found.labels)
         given, y_few, few = sample(chunks, found, n_sampled, rng)
+        refuse_text(given)
         given, n_more = with_categories(given, found)
         inputs, rows, _ = Inputs.fit(estimator, given)
-        other = [*inputs.frame.times, *inputs.frame.words]
-        if other:  # the survey has no means of what is made of them
-            raise ValueError(f"expected numbers and categories in a Dask collection, got dates or text in {other}")
+        if inputs.frame.times:  # the survey has no means of what is made of them
+            raise ValueError(
+                f"expected numbers and categories in a Dask collection, got dates in {list(inputs.frame.times)}"
+            )
         rows, codes = rows[n_more:], labels.encode(y_few)
         order = RowOrder.of(rows, codes).rows
         probe = clone(estimator).set_callbacks()  # callbacks stay here
