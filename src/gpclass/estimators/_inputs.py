@@ -228,7 +228,7 @@ class Inputs:
         coded, unknown = self.frame.transform(X, self.takes_missing)
         if unknown:
             warnings.warn(
-                f"columns {unknown} hold categories that were not there in fit: they match none of those", stacklevel=5
+                f"columns {unknown} contain categories not seen in fit: they match none of the known ones", stacklevel=5
             )
         allowed = self.takes_missing or self.feature_map is not None
         rows, y = _validated(estimator, coded, y, allowed, reset=False, given=X, **checks)

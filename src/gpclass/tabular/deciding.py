@@ -124,7 +124,10 @@ class Decisions:
             elif key not in ("false_negative", "false_positive"):
                 raise ValueError(f"expected costs such as {_EXAMPLES}, got {key!r}")
             elif positive is None:
-                raise ValueError(f"expected the positive label for {key} of {len(labels)} labels, or pairs of labels")
+                raise ValueError(
+                    f"{key} needs the positive label (--positive) or two labels, got {len(labels)}; "
+                    "'label->decision=cost' works for any number"
+                )
             else:
                 others = np.arange(len(labels)) != positive
                 place = (positive, others) if key == "false_negative" else (others, positive)

@@ -188,7 +188,7 @@ def label_notes(known: list[str]) -> list[str]:
             notes.append(f"labels that differ in capitals only: {shown}; are they the same?")
     single = [label for label, count in counts.items() if count == 1]
     if single:
-        notes.append(f"labels of one row each: {listed(single)}; their predictions cannot be evaluated")
+        notes.append(f"labels with one row each: {listed(single)}; their predictions cannot be evaluated")
     return notes
 
 
@@ -208,7 +208,7 @@ def read_weights(table: Table, name: str, target: str, notes: list[str]) -> np.n
         return values / values.mean()
     if np.any(values > 1):
         notes.append(
-            "weights are integers and taken for numbers of copies, of which scores leave out one; if they are not, "
+            "weights are integers and treated as numbers of copies: scores leave out one copy; if they are not copies, "
             "divide them by their mean"
         )
     return values
