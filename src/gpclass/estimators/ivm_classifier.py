@@ -49,8 +49,8 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
         more.
     update : "auto", "adf" or "vb", default="auto"
         How the posterior is updated with a label: "adf" matches moments and has a covariance for every class; "vb"
-        uses GR06's pseudo-observation with unit noise, so that all classes share one. "auto" is "adf" for two classes and
-        "vb" for more.
+        uses GR06's pseudo-observation with unit noise, so that all classes share one. "auto" is "adf" for two classes
+        and "vb" for more.
     block_size : int, default=1
         Number of rows included at a time. With 1, the scores of all rows are updated after every inclusion; 16 is
         faster on many rows and selects slightly worse rows.
