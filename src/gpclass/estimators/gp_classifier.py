@@ -53,13 +53,13 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
         input plus a Matern kernel) or "quantiles" ("additive" on the normal scores of the inputs). These kernels start
         with one length-scale. If leave-one-out predictions clearly improve, they get one for each input; or only the
         few inputs that matter get one, and the others are left out or share one in a second term. Categorical columns
-        of a data frame have a separate kernel, which is the only one if no column is numeric. With many rows and
-        classes (350 rows and seven classes, 300 and twelve, 800 and four) None is "matern", with "vb".
+        of a data frame have a separate kernel, which is the only one if no column is numeric. With 1000
+        rows, or fewer and many classes (350 rows and seven classes, 300 and twelve, 800 and four), None is "matern".
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : engine or str, default="auto"
-        "auto" is "ep" if no kernel is given and rows have no weights, or if the likelihood has parameters to learn,
-        such as label noise; otherwise "vb" if the likelihood has Gaussian auxiliaries (probits), else "laplace".
+        "auto" is "ep" if several kernels are averaged and rows have no weights, or if the likelihood has parameters to
+        learn, such as label noise; else "vb" if the likelihood has Gaussian auxiliaries (probits), or "laplace".
         "vb" is the variational Bayes of GR06, "ep" joint expectation propagation, "laplace" Laplace's method, "gibbs"
         sampling: slow but asymptotically exact for fixed kernel parameters.
     hyper : str or an object of ``gpclass.hyper``, default="auto"
