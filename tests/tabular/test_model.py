@@ -394,7 +394,7 @@ def test_a_dash_that_is_named_is_a_label_among_numbers_too(frame, fixed_paramete
     assert TableModel("y", order=["-", "0", "1"]).fit(table).about_["rows"] == 60
     with pytest.raises(TableError, match="expected a label of --ordinal, 'low', 'high'; got '-'"):
         TableModel("y", order=["low", "high"]).fit(signs(frame, "low", "-", "high"))
-    with pytest.raises(TableError, match=r"--ordinal: expected labels, got '\?', which stands for a missing value"):
+    with pytest.raises(TableError, match=r"--ordinal: expected labels, got '\?', which marks a missing value"):
         TableModel("y", order=["?", "0", "1"]).fit(table)
 
 

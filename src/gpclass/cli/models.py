@@ -119,7 +119,7 @@ def fit(
     Columns may hold numbers, dates, text and missing values. Columns that only identify rows are left out. Scores come
     from leave-one-out or held-out predictions, so they estimate performance on new data.
 
-    With --cost, --threshold or --reject, the model also decides: for the label with the lowest expected cost.
+    With --cost, --threshold or --reject, the model also decides: by the threshold, or by the lowest expected cost.
 
     With --dask, the table may be several files, such as 'data/*.parquet', without missing values.
     """

@@ -125,7 +125,7 @@ class Inputs:
         automatic = all(one is None or isinstance(one, (str, WeightedSum)) for one in kernels)
         wanted = automatic if standardize == "auto" else standardize
         if wanted and isinstance(kernel, Kernel) and kernel.pairwise:
-            raise ValueError("standardize=True makes no sense for a Precomputed kernel: X holds covariances")
+            raise ValueError("standardize=True does not apply to a Precomputed kernel: X contains covariances")
         if not wanted:
             return self
         scaler = StandardScaler().fit(features(rows), sample_weight=weights) if scaler is None else scaler
@@ -265,8 +265,8 @@ def _refuse_unknown_rows(rows: Rows) -> None:
         unknown = np.flatnonzero(np.isnan(gram.variance))
         if len(unknown):
             raise ValueError(
-                f"Gram view {name!r}: expected covariances of every row, got NaN in row {unknown[0]}; rows of which a "
-                "view knows nothing need a WeightedSum of views"
+                f"Gram view {name!r}: expected covariances of every row, got NaN in row {unknown[0]}; rows "
+                "without a view need a WeightedSum of views"
             )
 
 

@@ -226,7 +226,7 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
                 inputs = self._inputs
                 raw, y = inputs.check(self, X, y, order="C")
             labels = self._batch_labels(y, classes, first)
-            hint = "; list all classes that can come in the first call: partial_fit(X, y, classes=...)"
+            hint = "; list all classes in the first call: partial_fit(X, y, classes=...)"
             codes = labels.encode(y, hint=hint)
             likelihood = self._resolve_likelihood(len(labels))
             n_latent, learner = likelihood.n_latent(len(labels)), best_engine(likelihood)
@@ -248,7 +248,7 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
         labels = Labels(np.unique(y)) if listed is None else listed
         if len(labels) < 2:
             raise ValueError(
-                f"expected at least 2 classes, got {labels.classes.tolist()}; list all that can come in classes="
+                f"expected at least 2 classes, got {labels.classes.tolist()}; list all classes in classes="
             )
         return labels
 

@@ -206,7 +206,7 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
             rows, y = self._inputs.check(self, host_rows(X), y, order="C")
             if classes is not None and not np.array_equal(Labels.listed(classes).classes, self.classes_):
                 raise ValueError(f"classes= is {list(classes)!r}, but the model has {self.classes_.tolist()}")
-            hint = "; list all classes that can come in the first call: partial_fit(X, y, classes=...)"
+            hint = "; list all classes in the first call: partial_fit(X, y, classes=...)"
             codes = self._labels.encode(y, hint=hint)
             rows, codes, weights = self._counted(rows, codes, sample_weight, self._factors)
             points = self._points(self._inputs.scaled(rows))

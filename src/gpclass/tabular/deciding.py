@@ -60,7 +60,7 @@ class Decisions:
         if not self.decides:
             return None
         if self.reject is not None and ASK in labels:
-            raise TableError(f"expected no label {ASK!r} where rows can be rejected, which are marked so")
+            raise TableError(f"expected no label {ASK!r} with a reject option, which marks rejected rows with it")
         try:
             rule = DecisionRule(labels, self.cost_table(labels, positive), self.reject)
             if self.threshold is None:

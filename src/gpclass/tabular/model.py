@@ -679,7 +679,7 @@ def _joined(sets: np.ndarray, labels: list[str]) -> np.ndarray:
     """The labels of each set as text."""
     if any("|" in label for label in labels):
         raise TableError(
-            f"expected labels without '|', which stands between the labels of a set, got {listed(labels)}; "
+            f"expected labels without '|', which separates the labels of a set, got {listed(labels)}; "
             "predict_set in Python gives sets as columns"
         )
     return np.array(["|".join(np.array(labels, dtype=object)[row]) for row in sets], dtype=object)
