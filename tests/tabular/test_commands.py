@@ -161,7 +161,7 @@ def test_other_tasks_from_the_command_line(table_file, tmp_path, fixed_parameter
         (["fit", "{table}", "-t", "species", "--views", "{folder}/nothing.toml"], "nothing.toml", 1),
         (["fit", "{table}", "-t", "species", "--engine", "magic"], "an engine among", 1),
         (["fit", "{table}", "-t", "species", "--drop", "leaf"], "'leaf'", 1),
-        (["predict", "{table}", "{table}"], "no model that gpclass saved", 1),
+        (["predict", "{table}", "{table}"], "not a model saved by gpclass", 1),
         (["predict", "{folder}/nothing.gpclass", "{table}"], "File not found: .*nothing.gpclass", 1),
         (["predict", "{model}", "{model}"], "flowers.gpclass", 1),
         (["predict", "{model}", "{table}", "--out", "{folder}"], "is a folder", 2),
@@ -174,7 +174,7 @@ def test_other_tasks_from_the_command_line(table_file, tmp_path, fixed_parameter
         (["check", "{model}", "{folder}/nothing.csv"], "File not found: .*nothing.csv", 1),
         (["check", "{plain}", "{table}"], "saved by 'gpclass fit' .* got a GPClassifier", 1),
         (["evaluate", "{plain}", "{table}"], "saved by 'gpclass fit' .* got a GPClassifier", 1),
-        (["card", "{table}"], "no model that gpclass saved", 1),
+        (["card", "{table}"], "not a model saved by gpclass", 1),
         (["compare", "{table}", "-t", "species", "--folds", "59"], "expected at least 59 rows", 1),
     ],
 )
