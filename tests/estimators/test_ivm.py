@@ -113,7 +113,7 @@ def test_warm_start_goes_on_where_it_was(digits):
     ):
         data = {"X": X, "y": y, **{k: v for k, v in change.items() if k in "Xy"}}
         changed = copy.deepcopy(grown).set_params(**{k: v for k, v in change.items() if k not in "Xy"})
-        with pytest.raises(ValueError, match="begin anew"):
+        with pytest.raises(ValueError, match="start again"):
             changed.fit(**data)
     np.testing.assert_array_equal(grown.active_, once.active_)  # the model is not lost
 
@@ -478,9 +478,9 @@ def test_settings_may_change_between_batches(digits):
         ([0.0, 1.0, np.nan], "expected labels in classes=, got nan among"),
         (np.array([0.0, 1.0, np.nan]), "expected labels in classes=, got .*nan.* among"),
         ([0, "1"], "of one type in classes=, got a mixture of int and str"),
-        ("01", "expected a list of all labels that can come in classes=, got '01'"),
-        (2, "expected a list of all labels that can come in classes=, got 2"),
-        ({0, 1}, "expected a list of all labels that can come in classes="),
+        ("01", "expected a list of all labels in classes=, got '01'"),
+        (2, "expected a list of all labels in classes=, got 2"),
+        ({0, 1}, "expected a list of all labels in classes="),
         (["a", "b"], r"expected labels of the classes \['a', 'b'\], got \[0, 1\] too"),
     ],
 )

@@ -107,7 +107,7 @@ def test_bad_blocks(digits):
         order = rng.permutation(400)
         yield X[order], y[order]
 
-    with pytest.raises(ValueError, match="must not shuffle anew"):
+    with pytest.raises(ValueError, match="must not shuffle again"):
         model.fit(shuffled)
     with pytest.raises(TypeError, match="no y beside it"):
         model.fit(shuffled, y)

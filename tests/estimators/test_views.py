@@ -332,9 +332,9 @@ def test_bad_grams(with_gram):
     for wrong, value in ((5, np.inf), (slice(0, 149), np.nan)):
         broken = gram[:3].copy()
         broken[1, wrong] = value
-        with pytest.raises(ValueError, match=r"expected finite covariances and a variance >= 0, or NaN.* in row 1"):
+        with pytest.raises(ValueError, match=r"finite covariances and a variance >= 0, or only NaN.* in row 1"):
             model.predict(X[:3], grams={"net": broken})
-    with pytest.raises(ValueError, match="a variance >= 0, or NaN"):
+    with pytest.raises(ValueError, match="a variance >= 0, or only NaN"):
         model.predict(X[:1], grams={"net": np.c_[gram[:1], [[-5.0]]]})
     with pytest.raises(ValueError, match="expected a matrix of numbers, got str"):
         model.predict(X, grams={"net": "K"})
@@ -435,7 +435,7 @@ def test_a_new_category_matches_none_and_is_told_every_time(table):
         pickle.loads(pickle.dumps(model)).predict_proba,
         model.latent,
     ):
-        with pytest.warns(UserWarning, match=r"columns \['colour'\] hold categories that were not there in fit"):
+        with pytest.warns(UserWarning, match=r"columns \['colour'\] contain categories not seen in fit"):
             asked.append(ask(new))
     np.testing.assert_array_equal(asked[1], asked[0])
     np.testing.assert_array_equal(asked[2], asked[0])
@@ -475,7 +475,7 @@ def test_odd_tables(table):
     with pytest.raises(ValueError, match="column 'size': expected numbers, as in fit, got 'tall'"):
         expected.predict(frame.assign(size="tall"))
     # A category that is missing only now is as new as any other.
-    with pytest.warns(UserWarning, match="hold categories that were not there in fit"):
+    with pytest.warns(UserWarning, match="contain categories not seen in fit"):
         expected.predict(frame[:2].assign(colour=None))
 
 

@@ -212,8 +212,8 @@ def refused(path, content, match):
 
 def test_what_is_no_model_is_refused(tmp_path, saved):
     whole = saved.read_bytes()
-    refused(tmp_path / "a", b"", "no model")
-    refused(tmp_path / "b", b"PK\x03\x04 some other zip", "no model")
+    refused(tmp_path / "a", b"", "not a model")
+    refused(tmp_path / "b", b"PK\x03\x04 some other zip", "not a model")
     refused(tmp_path / "c", whole[: len(whole) // 2], "damaged")
     refused(tmp_path / "d", whole[:20], "damaged")
     refused(tmp_path / "e", whole + b"more", "damaged")

@@ -77,7 +77,7 @@ def test_later_tables_are_held_to_the_first(frame):
     made, notes = schema.frame(from_frame(frame))
     assert list(made.columns) == ["size", "weight", "colour"]
     assert notes == []
-    with pytest.raises(TableError, match="'size', 'colour' are not there; it has 'plant'"):
+    with pytest.raises(TableError, match="'size', 'colour' are missing; it has 'plant'"):
         schema.frame(from_frame(frame[["plant", "weight"]]))
     with pytest.raises(TableError, match="row 1, column 'size': expected a number, got 'big'"):
         schema.frame(from_frame(frame.assign(size="big")))

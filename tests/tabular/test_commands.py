@@ -62,7 +62,7 @@ def test_json_is_all_there_is_on_standard_output(table_file, model_file, tmp_pat
     assert explained["position"] == 17
     assert len(explained["rows"]) == 60
     checked = json.loads(run("check", model_file, table_file, "--json").stdout)
-    assert checked["summary"] == "No change from the training table is visible."
+    assert checked["summary"] == "No change from the training table was detected."
     assert len(checked["columns"]) == 3
     assert len(json.loads(run("predict", model_file, table_file, "--json").stdout)["predictions"]["prediction"]) == 60
     written = json.loads(run("predict", model_file, table_file, "--json", "--out", tmp_path / "p.csv").stdout)
@@ -161,20 +161,20 @@ def test_other_tasks_from_the_command_line(table_file, tmp_path, fixed_parameter
         (["fit", "{table}", "-t", "species", "--views", "{folder}/nothing.toml"], "nothing.toml", 1),
         (["fit", "{table}", "-t", "species", "--engine", "magic"], "an engine among", 1),
         (["fit", "{table}", "-t", "species", "--drop", "leaf"], "'leaf'", 1),
-        (["predict", "{table}", "{table}"], "no model that gpclass saved", 1),
+        (["predict", "{table}", "{table}"], "not a model saved by gpclass", 1),
         (["predict", "{folder}/nothing.gpclass", "{table}"], "File not found: .*nothing.gpclass", 1),
         (["predict", "{model}", "{model}"], "flowers.gpclass", 1),
         (["predict", "{model}", "{table}", "--out", "{folder}"], "is a folder", 2),
-        (["fit", "{table}", "-t", "species", "--save", "{table}"], "which is read", 2),
-        (["predict", "{model}", "{table}", "--out", "{table}"], "which is read", 2),
-        (["card", "{model}", "--out", "{model}"], "which is read", 2),
+        (["fit", "{table}", "-t", "species", "--save", "{table}"], "the command reads it", 2),
+        (["predict", "{model}", "{table}", "--out", "{table}"], "the command reads it", 2),
+        (["card", "{model}", "--out", "{model}"], "the command reads it", 2),
         (["explain", "{model}", "--row", "61"], "expected a row among the 60 that the model keeps", 1),
         (["explain", "{model}", "--row", "99", "--data", "{table}"], "from 2 to 61, got 99", 1),
-        (["explain", "{model}", "--data", "{table}"], "expected --row beside --data", 2),
+        (["explain", "{model}", "--data", "{table}"], "--data needs --row", 2),
         (["check", "{model}", "{folder}/nothing.csv"], "File not found: .*nothing.csv", 1),
         (["check", "{plain}", "{table}"], "saved by 'gpclass fit' .* got a GPClassifier", 1),
         (["evaluate", "{plain}", "{table}"], "saved by 'gpclass fit' .* got a GPClassifier", 1),
-        (["card", "{table}"], "no model that gpclass saved", 1),
+        (["card", "{table}"], "not a model saved by gpclass", 1),
         (["compare", "{table}", "-t", "species", "--folds", "59"], "expected at least 59 rows", 1),
     ],
 )
@@ -234,7 +234,7 @@ def test_unexpected_errors_are_one_line_too(table_file, monkeypatch):
 
 def test_version_and_no_command():
     assert run("--version").stdout.strip() == f"gpclass {gpclass.__version__}"
-    assert "Your tables" in run("--help").stdout
+    assert "Models of tables" in run("--help").stdout
 
 
 def test_as_a_process_of_its_own(model_file, table_file):

@@ -155,7 +155,7 @@ def test_models_of_the_user(table_file, own_models, quick):
 
 def test_own_models_have_other_names(frame, quick):
     own = {"gpclass": LogisticRegression()}
-    with pytest.raises(ValueError, match=r"expected models of yours with other names than 'gpclass', .* got 'gpclass'"):
+    with pytest.raises(ValueError, match=r"expected names of your models other than 'gpclass', .* got 'gpclass'"):
         compare_on_table(from_frame(frame), "species", folds=2, others=own)
 
 
@@ -166,7 +166,7 @@ def test_own_models_have_other_names(frame, quick):
         ("no_such_module:forest", "cannot import no_such_module: expected no_such_module.py in "),
         ("own_models_with_an_error:forest", "cannot import own_models_with_an_error: No module named 'nothing_of_tha"),
         ("{own}:forest", "expected 'forest' in own_models_of_a_test, got .*pipeline"),
-        ("{own}:number", "expected an estimator of scikit-learn, got int"),
+        ("{own}:number", "expected a scikit-learn estimator, got int"),
         ("{own}:broken", "calling it failed: OSError: no data here"),
         ("{own}:ridge", "expected a classifier with predict_proba, got RidgeClassifier; CalibratedClassifierCV"),
         ("{own}:trees", "expected a classifier with predict_proba, got RandomForestRegressor"),

@@ -88,7 +88,7 @@ def test_what_cannot_be_a_rule(decisions, message):
 def test_several_labels_need_pairs():
     with pytest.raises(TableError, match="expected two labels for a threshold, got 3"):
         Decisions(threshold=0.2).check(["a", "b", "c"], None)
-    with pytest.raises(TableError, match="positive label for false_negative of 3 labels"):
+    with pytest.raises(TableError, match="false_negative needs the positive label"):
         Decisions({"false_negative": 3}).check(["a", "b", "c"], None)
     with pytest.raises(TableError, match="no label 'ask'"):
         Decisions(reject=0.3).check(["ask", "b"], 0)

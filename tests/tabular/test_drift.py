@@ -35,7 +35,7 @@ def test_rows_of_the_same_kind_have_not_changed(larger_model, larger):
         assert not any(row["changed"] for row in found["columns"])
         assert not found["far"]["changed"]
         assert not found["predictions"]["changed"]
-        assert found["summary"] == "No change from the training table is visible."
+        assert found["summary"] == "No change from the training table was detected."
     assert "few rows" in check_drift(larger_model, larger.iloc[:9])["summary"]
 
 
@@ -99,7 +99,7 @@ def test_numbers_and_ordered_labels(regression_model, ordinal_model, frame):
     assert not found["predictions"]["changed"]
     grades = check_drift(ordinal_model, frame.assign(size=20.0))
     assert grades["predictions"]["changed"]
-    assert "predictions have another distribution" in grades["summary"]
+    assert "the distribution of the predictions has changed" in grades["summary"]
     assert sum(row["share"] for row in grades["predictions"]["labels"]) == pytest.approx(1.0)
 
 

@@ -22,7 +22,7 @@ def test_the_file_predicts_as_the_model_does(saved, model, frame, dtype, tmp_pat
     path = tmp_path / "flowers.onnx"
     ran = run("export", saved, path, "--dtype", dtype)
     assert ran.exit_code == 0, ran.output
-    assert ran.stdout.startswith(f"GPClassifier of 'species' in {path}, ")
+    assert ran.stdout.startswith(f"wrote {path} (")
     session = onnxruntime.InferenceSession(path)
     columns = {
         "size": frame[["size"]].to_numpy(dtype),

@@ -117,7 +117,7 @@ def test_weights_and_views(frame):
         ({"time": "year"}, "expected at least two different times in column 'year', got '2020' in all rows"),
         ({"groups": "patient", "unlabelled": "?"}, "--groups is for tables in which all labels are known"),
         ({"time": "date", "unlabelled": "?"}, "--time is for tables in which all labels are known"),
-        ({"groups": "patient", "keep": ["patient"]}, "expected groups that are no predictor.*got --keep 'patient'"),
+        ({"groups": "patient", "keep": ["patient"]}, "--groups cannot be a predictor.*got --keep 'patient'"),
     ],
 )
 def test_what_cannot_be_groups_or_times(frame, settings, message):
@@ -135,8 +135,9 @@ def _notes(y, groups):
 
 
 def test_notes_on_groups():
-    assert _notes(["a", "b", "a"], ["1", "2", "2"]) == ["labels of one group only: 'b'; no other group can teach them"]
-    assert "every row has a 'g' of its own: leave-one-group-out is leave-one-out" in _notes(["a", "b"], ["1", "2"])
+    (note,) = _notes(["a", "b", "a"], ["1", "2", "2"])
+    assert note == "labels of one group only: 'b'; they cannot be learned from other groups"
+    assert "every row has a different 'g': leave-one-group-out equals leave-one-out" in _notes(["a", "b"], ["1", "2"])
     assert _notes([*"abab"], [*"1122"]) == []
 
 
@@ -181,8 +182,8 @@ def test_labels_that_come_later():
     model = TableModel("y", time="t", engine="vb").fit(frame)
     forward = model.other_scores_["forward in time"]
     assert forward["rows"] == 40  # the first window of ten rows has one label
-    assert "forward in time: 10 rows are not predicted, as all rows to learn from have the same target" in model.notes_
-    assert "forward in time: 2 rows have a label that is not among the rows they are predicted from" in model.notes_
+    assert "forward in time: 10 rows are not predicted, their training rows all have the same target" in model.notes_
+    assert "forward in time: 2 rows have a label that does not occur in their training rows" in model.notes_
     assert forward["log_loss"] < 2.0
     proba = grouped._with_absent(np.array([[0.7, 0.3, 0.0]]), np.array([False, False, True]), 8)
     assert_allclose(proba, [[0.7 * 29 / 30, 0.3 * 29 / 30, 1 / 30]])

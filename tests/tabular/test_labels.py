@@ -79,7 +79,7 @@ def test_text_for_a_missing_value_is_reported_where_it_costs_rows(frame, tmp_pat
     model = TableModel("y").fit(as_csv(table, tmp_path / "t.csv"))
     path = tmp_path / "t.csv"
     assert model.labels == ["Cl", "K"]
-    assert f"{path}: 14 rows have 'Na' as 'y', which stands for a missing value, left out" in model.notes_
+    assert f"{path}: 14 rows have 'Na' as 'y', which marks a missing value, left out" in model.notes_
     assert f"{path}: 1 row has no 'y', left out" in model.notes_
     assert any("14 rows have 'Na' as 'y'" in note for note in model.evaluate(read_table(path))[2])
     assert any("14 rows have 'Na' as 'y'" in note for note in compare_on_table(read_table(path), "y", folds=2)[1])

@@ -186,7 +186,7 @@ def test_weights(frame):
     large = TableModel("species", weights="times").fit(noise.assign(times=1000 * noise["times"]))
     assert large.scores_["log_loss"] == pytest.approx(model.scores_["log_loss"], rel=1e-6)
     counted = TableModel("species", weights="times").fit(weighted)
-    assert any("taken for numbers of copies" in note for note in counted.notes_)
+    assert any("treated as numbers of copies" in note for note in counted.notes_)
     with pytest.raises(TableError, match="another column than the target"):
         TableModel("species", weights="species").fit(frame)
     with pytest.raises(TableError, match=r"row 3, column 'times': .* got an empty cell"):
@@ -291,7 +291,7 @@ def test_slips_are_noticed(frame, fixed_parameters):
     typos.loc[3, "species"] = "Rose" if typos.loc[3, "species"] == "rose" else "Daisy"
     notes = TableModel("species").fit(typos).notes_
     assert any("differ in capitals only" in note for note in notes)
-    assert any("labels of one row each" in note for note in notes)
+    assert any("labels with one row each" in note for note in notes)
     twice = pd.concat([frame, frame.head(4)])
     assert any("4 rows are copies of others" in note for note in TableModel("species").fit(twice).notes_)
     assert any(
@@ -394,7 +394,7 @@ def test_a_dash_that_is_named_is_a_label_among_numbers_too(frame, fixed_paramete
     assert TableModel("y", order=["-", "0", "1"]).fit(table).about_["rows"] == 60
     with pytest.raises(TableError, match="expected a label of --ordinal, 'low', 'high'; got '-'"):
         TableModel("y", order=["low", "high"]).fit(signs(frame, "low", "-", "high"))
-    with pytest.raises(TableError, match=r"--ordinal: expected labels, got '\?', which stands for a missing value"):
+    with pytest.raises(TableError, match=r"--ordinal: expected labels, got '\?', which marks a missing value"):
         TableModel("y", order=["?", "0", "1"]).fit(table)
 
 

@@ -77,7 +77,7 @@ def test_what_cannot_be_is_one_line(model_file, table_file, regression_model, fr
         assert not ran.stdout
     assert "expected at least 99 rows" in one_line(run("predict", model_file, table_file, "--sets", "0.99"))
     assert run("predict", model_file, table_file, "--sets", "many").exit_code == 2
-    assert "--sets beside --dask" in one_line(
+    assert "--sets cannot be combined with --dask" in one_line(
         run("predict", model_file, table_file, "--sets", "0.9", "--dask", "--out", tmp_path / "d"), 2
     )
     numbers = gpclass.save(regression_model, tmp_path / "r.gpclass")

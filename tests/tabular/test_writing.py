@@ -75,7 +75,7 @@ def test_a_place_that_cannot_be_written_is_known_before_the_fit(table_file, tmp_
     monkeypatch.setattr("gpclass.tabular.TableModel.fit", lambda *_, **__: pytest.fail("fitted"))
     monkeypatch.setattr("tempfile.TemporaryFile", refused)
     line = one_line(run("fit", table_file, "-t", "species", "-s", tmp_path / "m.gpclass"), 2)
-    assert line.endswith(f"a file that can be written, and {tmp_path / 'm.gpclass'} is none: Permission denied")
+    assert line.endswith(f"Cannot save {tmp_path / 'm.gpclass'}: Permission denied")
     monkeypatch.undo()
     line = one_line(run("predict", table_file, table_file, "-o", tmp_path / ("x" * 300)), 2)
     assert "File name too long" in line

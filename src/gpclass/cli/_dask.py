@@ -123,11 +123,11 @@ def predict(model: Path, data: str, save: Path | None, address: str, json: bool)
     loaded = load(model)
     names = getattr(loaded, "feature_names_in_", None)
     if names is None or not hasattr(loaded, "classes_"):
-        raise fail(f"expected a model of 'gpclass fit --dask' in {model}, got a {type(loaded).__name__}")
+        raise fail(f"expected a model saved by 'gpclass fit --dask' in {model}, got a {type(loaded).__name__}")
     if save is None:
         raise fail("expected a folder for the predictions: --out DIR", 2)
     if save.exists() and not (save.is_dir() and not any(save.iterdir())):
-        raise fail(f"expected an empty folder, or the name of a new one, for the predictions, and {save} is none", 2)
+        raise fail(f"expected a new or empty folder for the predictions, got {save}", 2)
     with _cluster(address) as client:
         table = _read(data)
         missing = sorted(set(names) - set(table.columns))

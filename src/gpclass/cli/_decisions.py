@@ -16,34 +16,39 @@ _COST = "expected false_negative=20, false_positive=2 or 'fraud->fine=20' (label
 Cost = Annotated[
     list[str] | None,
     typer.Option(
-        help="What a mistake costs: false_negative=20, or 'fraud->fine=20' for deciding fine where it is fraud; "
-        "1 if not given; may be repeated.",
+        help="Cost of a mistake (default 1): false_negative=20, or 'fraud->fine=20' for deciding 'fine' if the label "
+        "is 'fraud'. May be repeated.",
+        metavar="MISTAKE=COST",
         show_default=False,
     ),
 ]
 Threshold = Annotated[
     str | None,
     typer.Option(
-        help="Decide for the positive label from this probability on; auto: from that with the least cost on "
-        "predictions of the training rows.",
+        help="Probability from which to decide for the positive label. auto: the threshold with the lowest cost on "
+        "leave-one-out or held-out predictions.",
+        metavar="P|auto",
         show_default=False,
     ),
 ]
 Reject = Annotated[
     float | None,
     typer.Option(
-        help="What it costs to ask a person, who decides where every decision is expected to cost more.",
+        help="Cost of asking a person: the decision is 'ask' if any other is expected to cost more.",
+        metavar="COST",
         show_default=False,
     ),
 ]
 Positive = Annotated[
-    str | None, typer.Option(help="The positive label; otherwise the rarer of two.", show_default=False)
+    str | None,
+    typer.Option(help="Positive label; default: the rarer of two.", show_default=False, metavar="LABEL"),
 ]
 ClassWeight = Annotated[
     str | None,
     typer.Option(
-        help="balanced, or label=2,label2=1: for a population with other class frequencies than the table. A rare "
-        "label needs --cost or --threshold instead.",
+        help="balanced, or label=2,label2=1: for a population with other class frequencies than the table. For a rare "
+        "label, use --cost or --threshold instead.",
+        metavar="WEIGHTS",
         show_default=False,
     ),
 ]

@@ -16,7 +16,7 @@ TimeLimited = Annotated[
     str | None,
     typer.Option(
         "--time-limit",
-        help="Stop learning after this many seconds (60) or minutes (5m) and use the model found so far.",
+        help="Stop learning after this many seconds (60) or minutes (5m) and use what was found so far.",
         show_default=False,
         metavar="TIME",
     ),

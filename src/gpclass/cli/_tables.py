@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 def show_model(model: TableModel) -> None:
     kinds = [column.kind for column in model.schema_.columns]
-    others = [f"{kinds.count(kind)} of {name}" for kind, name in (("date", "dates"), ("text", "text")) if kind in kinds]
-    numeric = ", ".join([count(kinds.count("number"), "numeric column"), *others])
-    used = f"{numeric} and {kinds.count('category')} of categories"
+    words = {"number": "numeric", "category": "categorical", "date": "date", "text": "text"}
+    used = ", ".join(count(kinds.count(kind), f"{word} column") for kind, word in words.items() if kind in kinds)
     print_line(f"{type(model.estimator_).__name__} of {model.target!r} from {used}, {model.about_['seconds']:g} s")
     if model.labels:
         print_line(f"labels: {model.label_counts()}")

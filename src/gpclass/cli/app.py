@@ -31,24 +31,24 @@ def _version(wanted: bool) -> None:
 
 @app.callback(
     epilog="First steps: gpclass fit data.csv --target species --save model.gpclass, then gpclass predict "
-    "model.gpclass new.csv --out predictions.csv and gpclass card model.gpclass."
+    "model.gpclass new.csv --out predictions.csv."
 )
 def _commands(
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Gaussian-process classification of tables, with probabilities you can trust."""
+    """Gaussian-process classification and regression of tables, with calibrated probabilities."""
     replace_unencodable()
 
 
 for _panel, _functions in (
     (
-        "Your tables",
+        "Models of tables",
         (models.fit, models.predict, models.evaluate, explain, check, models.card, compare, query.query),
     ),
-    ("Your models elsewhere", (export.export,)),
-    ("The papers", (papers.reproduce, papers.report)),
+    ("Export", (export.export,)),
+    ("Reproduction of papers", (papers.reproduce, papers.report)),
 ):
     for _command in _functions:
         _class = DaskCommand if _command in (models.fit, models.predict) else HelpCommand

@@ -19,14 +19,14 @@ _MOST = 12
 def check(
     model: ModelFile, data: TableFile, encoding: Encoding = None, show_all: ShowAll = False, json: AsJson = False
 ) -> None:
-    """Compare a new table with the training table of a model: has the data changed?
+    """Check a new table for drift: has the data changed since training?
 
-    For each column: the distance between the distributions (Kolmogorov-Smirnov of numbers, total variation of
-    categories; 0 is equal, 1 is disjoint), missing values, numbers out of the training range and new categories. Then
-    the share of rows that are far from the training rows, and the predicted labels.
+    Prints for each column the distance between the distributions (Kolmogorov-Smirnov statistic for numbers, total
+    variation for categories; 0: equal, 1: disjoint), missing values, numbers outside the training range and new
+    categories; then the fraction of rows far from the training rows, and the predicted labels.
 
-    A change is reported where it is larger than chance explains, given the number of columns. Numbers are compared with
-    the rows that the model keeps (at most 500). The exit code is 0 with and without changes.
+    A change is reported if it is larger than chance explains, given the number of tests. Numbers are compared with the
+    training rows that the model keeps (at most 500). The exit code is 0 with or without changes.
     """
     from ..tabular import check_drift, read_table
 

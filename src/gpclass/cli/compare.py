@@ -43,8 +43,8 @@ def compare(
     own: Annotated[
         list[str] | None,
         _option(
-            "Add a scikit-learn estimator of your own, such as models:forest: an estimator, or a function "
-            "that returns one, in a Python file of the current folder. May be repeated.",
+            "Add your own scikit-learn estimator: models:forest is the estimator, or the function that returns one, "
+            "called forest in models.py of the current folder. May be repeated.",
             "--with",
             metavar="MODULE:NAME",
         ),
@@ -59,10 +59,10 @@ def compare(
     encoding: Encoding = None,
     json: AsJson = False,
 ) -> None:
-    """Compare models on the same folds of a table: gpclass, linear models, random forest, boosting, SVM and yours.
+    """Cross-validate models on the same folds: gpclass, linear models, random forest, boosting, SVM and your own.
 
-    A pipeline of yours is given the columns of the table as a data frame; any other estimator is given numbers, with
-    missing values imputed, columns scaled and categories one-hot encoded.
+    A pipeline given by --with gets the columns of the table as a data frame. Any other estimator gets numbers: missing
+    values are imputed, columns scaled and categories one-hot encoded. After --time-limit no further fit begins.
     """
     limit = seconds(time_limit)
     if save is not None and save.suffix.lower() not in (".csv", ".html"):
@@ -138,13 +138,13 @@ def _check_estimator(name: str, found: Any, regress: bool) -> None:
     from sklearn.base import is_classifier
 
     if isinstance(found, type) or not all(hasattr(found, method) for method in ("fit", "predict", "get_params")):
-        raise fail(f"--with {name}: expected an estimator of scikit-learn, got {type(found).__name__}")
+        raise fail(f"--with {name}: expected a scikit-learn estimator, got {type(found).__name__}")
     if regress and is_classifier(found):
         raise fail(f"--with {name}: expected a regressor for --regress, got {type(found).__name__}")
     if not (regress or hasattr(found, "predict_proba")):
         raise fail(
             f"--with {name}: expected a classifier with predict_proba, got {type(found).__name__}; "
-            "CalibratedClassifierCV gives probabilities to classifiers without"
+            "CalibratedClassifierCV adds it"
         )
 
 

@@ -20,32 +20,31 @@ if TYPE_CHECKING:
 _MOST_COLUMNS, _MOST_VIEWS, _FEWER_COLUMNS = 15, 5, 8
 _MOST_ROW_COLUMNS, _MOST_TRAINING_ROWS = 9, 5
 
-ShowAll = Annotated[bool, _option("Show all columns and rows, instead of at most 20 lines.", "--all")]
+ShowAll = Annotated[bool, _option("Show all columns and rows; default: at most 20 lines.", "--all")]
 
 
 def explain(
     model: ModelFile,
     row: Annotated[
-        int | None, _option("Explain the prediction of one row: its line or row number, as 'predict' prints it.")
+        int | None, _option("Explain the prediction of this row: its line or row number in the output of 'predict'.")
     ] = None,
     data: Annotated[
-        Path | None, _option("The table of --row; without it a row of the training table that the model keeps.")
+        Path | None, _option("Table that contains the row; default: the training rows that the model keeps.")
     ] = None,
     encoding: Encoding = None,
     show_all: ShowAll = False,
     json: AsJson = False,
 ) -> None:
-    """Show which columns drive the model, or with --row one of its predictions.
+    """Show which columns drive the model, or explain one prediction (--row).
 
-    The influence of a column is the change of the predictions when its values are permuted. Where the model has them,
-    relevances, weights of views, and the most informative rows are shown too.
+    The influence of a column is the change of the predictions when its values are permuted. Relevances (inverse squared
+    length-scales), weights of views and the most informative rows are shown if the model has them.
 
-    With --row: how much each column moves the prediction from the mean over rows of the training table (Shapley
-    values), and the training rows behind the prediction. A model keeps at most 500 rows of the training table; --data
-    names a table for others.
+    With --row: how far each column moves the prediction from the mean prediction (Shapley values), and the training
+    rows with the largest weight in it. A model keeps at most 500 training rows; for other rows, use --data.
     """
     if row is None and data is not None:
-        raise fail("expected --row beside --data: the line or row number to explain", 2)
+        raise fail("--data needs --row: the line or row number to explain", 2)
     loaded = _load(model)
     if row is None:
         from ..tabular import explain as explain_model

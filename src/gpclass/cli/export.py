@@ -11,15 +11,17 @@ from .models import AsJson, ModelFile, _check_output, _load
 
 def export(
     model: ModelFile,
-    onnx: Annotated[Path, typer.Argument(metavar="ONNX", help="The file to write, such as model.onnx.")],
-    dtype: Annotated[str, typer.Option("--dtype", help="Type of the numbers: float64 or float32.")] = "float64",
+    onnx: Annotated[Path, typer.Argument(metavar="ONNX", help="File to write, such as model.onnx.")],
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="Type of numeric inputs: float64 or float32.", metavar="TYPE")
+    ] = "float64",
     json: AsJson = False,
 ) -> None:
-    """Write a model as an ONNX file, for predictions without Python.
+    """Export a model to an ONNX file, for predictions without Python.
 
-    The file has standard ONNX operators only, and gives the same probabilities in ONNX Runtime, in a browser too. Each
-    column of the table that the model uses is an input of shape (N, 1): numbers, NaN where one is missing, or text,
-    empty where it is missing. Outputs are label and probabilities, or mean and sd of a regression.
+    The file uses standard ONNX operators only and gives the same probabilities in ONNX Runtime, also in a browser. It
+    has one input of shape (N, 1) for each column that the model uses: numbers (NaN if missing) or text (empty if
+    missing). The outputs are label and probabilities or, for regression, mean and sd.
     """
     _check_output(onnx, model)
     from ..io.onnx.export import DTYPES, export_onnx
@@ -32,4 +34,4 @@ def export(
     if json:
         print_json({"out": str(onnx), "bytes": size, "labels": loaded.labels})
         return
-    print_line(f"{type(loaded.estimator_).__name__} of {loaded.target!r} in {onnx}, {size / 1e6:.1f} MB")
+    print_line(f"wrote {onnx} ({size / 1e6:.1f} MB): {type(loaded.estimator_).__name__} of {loaded.target!r}")

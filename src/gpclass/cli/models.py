@@ -29,14 +29,14 @@ def _argument(help: str) -> Any:
 
 
 TableFile = Annotated[Path, _argument("CSV, TSV or Parquet file with column names.")]
-TableFiles = Annotated[str, _argument("CSV, TSV or Parquet file with column names; with --dask, many of them.")]
+TableFiles = Annotated[str, _argument("CSV, TSV or Parquet file with column names; with --dask, a pattern of several.")]
 ModelFile = Annotated[Path, _argument("Model saved by 'gpclass fit --save'.")]
 AsJson = Annotated[bool, _option("Write JSON on standard output, for scripts.", "--json")]
 Encoding = Annotated[str | None, _option("Text encoding, if not UTF-8: cp1252, latin-1, ...", metavar="NAME")]
 Dask = Annotated[
     str | None,
     _option(
-        "Use Dask, for more rows than fit into memory: a cluster on this machine, or that of the scheduler at ADDRESS.",
+        "Use Dask for tables larger than memory: on a local cluster, or on the scheduler at ADDRESS.",
         "--dask",
         metavar="[ADDRESS]",
     ),
@@ -47,18 +47,18 @@ Regress = Annotated[bool, _option("Predict a number instead of a label.", "--reg
 Views = Annotated[
     Path | None,
     _option(
-        "TOML file with the columns of each source of information, a line such as shape = 'fou_*' for each. Their "
-        "weights are learned.",
+        "TOML file that assigns columns to views (sources), one line each: shape = 'fou_*'. The weights of the "
+        "views are learned.",
         metavar="FILE",
     ),
 ]
 Drop = Annotated[list[str] | None, _option("Leave a column out. May be repeated.", metavar="COLUMN")]
 Keep = Annotated[
     list[str] | None,
-    _option("Use a column although it looks like a row identifier. May be repeated.", metavar="COLUMN"),
+    _option("Use a column that would be left out, such as a row identifier. May be repeated.", metavar="COLUMN"),
 ]
 Category = Annotated[
-    list[str] | None, _option("Treat a column of numbers as categories. May be repeated.", metavar="COLUMN")
+    list[str] | None, _option("Treat a column as categories, such as integer codes. May be repeated.", metavar="COLUMN")
 ]
 
 
@@ -71,24 +71,25 @@ def fit(
     unlabelled: Annotated[
         str | None,
         _option(
-            "Value of the target that marks unlabelled rows, besides empty cells; '' if only empty cells do.",
+            "Use unlabelled rows too: those with this value in the target, and those with an empty cell; '' for the "
+            "latter alone.",
             metavar="VALUE",
         ),
     ] = None,
     weights: Annotated[
-        str | None, _option("Column of sample weights, for unordered classes.", metavar="COLUMN")
+        str | None, _option("Column of sample weights (unordered labels only).", metavar="COLUMN")
     ] = None,
     views: Views = None,
     groups: Annotated[
         str | None,
         _option(
-            "Column of what rows belong to, such as patients: adds scores for new ones.", "--groups", metavar="COLUMN"
+            "Column of groups, such as patients: adds scores for rows of new groups.", "--groups", metavar="COLUMN"
         ),
     ] = None,
     time: Annotated[
         str | None,
         _option(
-            "Column of numbers or dates: adds scores of later rows predicted from earlier ones.",
+            "Column of numbers or dates: adds scores for later rows predicted from earlier ones.",
             "--time",
             metavar="COLUMN",
         ),
@@ -99,7 +100,7 @@ def fit(
     engine: Annotated[
         str,
         typer.Option(
-            help="Inference: auto (depends on the number of rows), vb, ep, laplace, nearest, sparse or ivm.",
+            help="Inference engine: auto (chosen by the number of rows), vb, ep, laplace, nearest, sparse or ivm.",
             metavar="NAME",
         ),
     ] = "auto",
@@ -115,12 +116,12 @@ def fit(
 ) -> None:
     """Fit a model to a table, print its scores, and save it.
 
-    Columns may hold numbers, text and missing values. Columns that only identify rows are left out. Scores come from
-    leave-one-out or held-out predictions, so they estimate performance on new data.
+    Columns may hold numbers, dates, text and missing values. Columns that only identify rows are left out. Scores come
+    from leave-one-out or held-out predictions, so they estimate performance on new data.
 
-    With --cost or --threshold the model decides as well: for the label of least expected cost.
+    With --cost, --threshold or --reject, the model also decides: by the threshold, or by the lowest expected cost.
 
-    With --dask the table may be many files, 'data/*.parquet', with no missing values.
+    With --dask, the table may be several files, such as 'data/*.parquet', without missing values.
     """
     if dask is not None:
         others: dict[str, Any] = {
@@ -205,13 +206,13 @@ def predict(
     sets: Annotated[
         float | None,
         _option(
-            "Add a column 'set': labels, such as a|b, with the true one in this share of rows (0.9).",
+            "Add a column 'set': labels such as a|b that contain the true one in this fraction of rows, such as 0.9.",
             "--sets",
-            metavar="SHARE",
+            metavar="COVERAGE",
         ),
     ] = None,
     only_predictions: Annotated[
-        bool, _option("Write no identifiers of the table beside the predictions.", "--only-predictions")
+        bool, _option("Do not copy identifier columns to the predictions.", "--only-predictions")
     ] = False,
     cost: options.Cost = None,
     threshold: options.Threshold = None,
@@ -223,16 +224,15 @@ def predict(
 ) -> None:
     """Predict the rows of a table.
 
-    For each row: the label, the probability of every class, the entropy of the label in nats, split into epistemic
-    (reducible by more data) and aleatoric, the similarity to the most similar training row, and whether the row is far
-    from the training rows: less similar to any of them than 99 % of them are to each other. For regression: mean and
-    standard deviation, split in the same way. A fair coin has an entropy of 0.69 nats. Columns that identify rows stand
-    in front.
+    Writes for each row the predicted label, the probability of every label, the entropy in nats (a fair coin has 0.69)
+    with its epistemic part (reducible by more data) and its aleatoric part, the similarity to the most similar training
+    row, and whether the row is far from the training rows (less similar than 99 % of them are to each other). For
+    regression: mean and standard deviation, split in the same way. Identifier columns come first.
 
-    With costs or a threshold, here or in 'gpclass fit', the column 'decision' has the label of least expected cost, or
-    'ask' where a person should look, and 'expected_cost' what it is expected to cost.
+    With costs or a threshold, given here or in 'gpclass fit', the column 'decision' contains the label with the lowest
+    expected cost, or 'ask' if a person should decide, and 'expected_cost' its expected cost.
 
-    With --dask, for a model that was fitted with it: labels and probabilities, in a folder of Parquet files.
+    With --dask, for a model fitted with --dask: writes labels and probabilities to a folder of Parquet files.
     """
     if dask is not None:
         others: dict[str, Any] = {"--encoding": encoding, "--sets": sets is not None, "--cost": cost}
@@ -287,10 +287,10 @@ def evaluate(
     encoding: Encoding = None,
     json: AsJson = False,
 ) -> None:
-    """Score a model on rows with known labels: error, log loss, ranking, calibration; recall and precision by label.
+    """Score a model on labelled rows: error, log loss, ROC AUC, calibration, recall and precision of each label.
 
-    With costs or a threshold, here or in 'gpclass fit', also the mean cost of the decisions beside that of the best
-    decision that is the same for every row; recall, precision and the confusion matrix are then those of the decisions.
+    With costs or a threshold, given here or in 'gpclass fit', also prints the mean cost of the decisions, and that of
+    the best single decision for all rows. Recall, precision and the confusion matrix are then those of the decisions.
     """
     decisions = options.decisions(cost, threshold, reject, positive)
     from ..tabular import read_table
@@ -313,16 +313,14 @@ def evaluate(
 def card(
     model: ModelFile,
     save: Annotated[
-        Path | None, _option("HTML file; default: beside the model.", "--out", "-o", metavar="FILE")
+        Path | None, _option("HTML file; default: next to the model.", "--out", "-o", metavar="FILE")
     ] = None,
-    without_rows: Annotated[
-        bool, _option("Show no rows of the table, for a page that others will see.", "--without-rows")
-    ] = False,
+    without_rows: Annotated[bool, _option("Show no rows of the table, for a page to share.", "--without-rows")] = False,
     json: AsJson = False,
 ) -> None:
-    """Write a page about a model: data, scores, reliability, confusion matrix, influence of columns, rows to inspect.
+    """Write an HTML page about a model: scores, reliability, confusion matrix, influence of columns, rows to inspect.
 
-    One self-contained HTML file. It shows some rows of the table.
+    The page is one self-contained file. It shows some rows of the table, unless --without-rows is given.
     """
     path = save or (model.with_suffix(".html") if model.suffix == ".gpclass" else Path(f"{model}.html"))
     _check_output(path, model)
@@ -339,7 +337,7 @@ def card(
 def _refuse_beside_dask(options: Mapping[str, Any]) -> None:
     given = [name for name, value in options.items() if value]
     if given:
-        raise fail(f"expected no {given[0]} beside --dask", 2)
+        raise fail(f"{given[0]} cannot be combined with --dask", 2)
 
 
 def _order(given: str | None) -> list[str] | None:
@@ -379,18 +377,18 @@ def _check_output(path: Path | None, *inputs: Path | None) -> None:
     try:
         target = path.resolve()
         if path.is_dir():
-            raise fail(f"expected the name of a file to write, and {path} is a folder", 2)
+            raise fail(f"Cannot save {path}: it is a folder", 2)
         if not target.parent.is_dir():
             raise fail(f"Cannot save {path}: folder {target.parent} does not exist", 2)
         if any(given is not None and given.resolve() == target for given in inputs):
-            raise fail(f"expected another file to write than {path}, which is read", 2)
+            raise fail(f"Cannot save {path}: the command reads it", 2)
         if not path.exists() or path.is_file():  # not beside a device or a pipe
             tempfile.TemporaryFile(dir=target.parent).close()
     except typer.Exit:  # a RuntimeError
         raise
     except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError before Python 3.13
         reason = getattr(error, "strerror", None) or "a loop of links"
-        raise fail(f"expected a file that can be written, and {path} is none: {reason}", 2) from None
+        raise fail(f"Cannot save {path}: {reason}", 2) from None
 
 
 def _load(path: Path) -> TableModel:

@@ -23,15 +23,15 @@ def reproduce(
     names: Annotated[
         list[str] | None, typer.Argument(help="Experiments, such as gr06-table1; 'all' for all of them.")
     ] = None,
-    list_all: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="As published, or small enough for all of them in 12 minutes.")
+        bool, typer.Option("--full/--quick", help="Run as published, or reduced so that all take about 12 minutes.")
     ] = False,
-    folder: Annotated[Path, typer.Option("--out", help="Where results go.")] = Path("reproduction"),
+    folder: Annotated[Path, typer.Option("--out", help="Folder of the results.")] = Path("reproduction"),
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Processes, each on one core; otherwise as many as cores.")
+        int | None, typer.Option("--jobs", min=1, help="Number of processes; default: the number of cores.")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute existing results again.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Recompute existing results.")] = False,
 ) -> None:
     """Reproduce tables and figures of the papers, beside the published values.
 
@@ -45,7 +45,7 @@ def reproduce(
             table.add_row(name, Text(get(name).title))
         out.print(table)
         if not list_all:
-            raise fail("expected the name of an experiment, or 'all'", 2)
+            raise fail("expected the name of an experiment or 'all'; --list shows the names", 2)
         return
     try:
         everything = "all" in names
@@ -55,7 +55,7 @@ def reproduce(
     except ValueError as error:
         raise fail(str(error), 2) from None
     except OSError as error:
-        raise fail(f"expected a folder for the results, and {folder} cannot be one: {error.strerror}", 2) from None
+        raise fail(f"Cannot write to folder {folder}: {error.strerror}", 2) from None
     done, left_out, failed = _run_all(selected, "full" if full else "quick", folder, jobs, fresh)
     if done:
         print_line(f"results are in {folder}; for a page of them: gpclass report {folder}")
@@ -123,8 +123,8 @@ def _show(result: Result) -> None:
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Where 'gpclass reproduce' put its results.")] = Path("reproduction"),
-    page: Annotated[Path | None, typer.Option("--out", help="The page; otherwise report.html in the folder.")] = None,
+    folder: Annotated[Path, typer.Argument(help="Folder of the results of 'reproduce'.")] = Path("reproduction"),
+    page: Annotated[Path | None, typer.Option("--out", help="HTML file; default: report.html in the folder.")] = None,
 ) -> None:
     """Write one self-contained HTML page of all results in a folder."""
     from ..papers.report import write
@@ -133,7 +133,7 @@ def report(
     try:
         damaged = write(folder, path)
     except OSError as error:
-        raise fail(f"the page cannot be written to {path}: {error.strerror}") from None
+        raise fail(f"Cannot save {path}: {error.strerror}") from None
     print_line(f"wrote {path}")
     if damaged:
         raise fail("; ".join(damaged))

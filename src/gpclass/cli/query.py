@@ -10,27 +10,27 @@ import typer
 from ._console import count, print_json, print_line, print_notes, write_stdout
 from .models import AsJson, Encoding, ModelFile, _check_output, _csv, _load
 
-Pool = Annotated[Path, typer.Argument(help="A table of rows to choose from.", show_default=False)]
+Pool = Annotated[Path, typer.Argument(help="CSV, TSV or Parquet file of rows to choose from.", show_default=False)]
 
 
 def query(
     model: ModelFile,
     pool: Pool,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of rows to choose.")] = 10,
-    strategy: Annotated[str, typer.Option(help="margin, entropy or bald.")] = "margin",
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of rows to choose.", metavar="N")] = 10,
+    strategy: Annotated[str, typer.Option(help="Score of a row: margin, entropy or bald.", metavar="NAME")] = "margin",
     save: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="A CSV file; otherwise standard output.", show_default=False),
+        typer.Option("--out", "-o", help="CSV file; default: standard output.", show_default=False, metavar="FILE"),
     ] = None,
     encoding: Encoding = None,
     json: AsJson = False,
 ) -> None:
-    """Choose the rows of a table whose labels would tell most.
+    """Choose which rows of a table to label next (active learning).
 
     The most informative row comes first. Each row is scored given those before it, so similar rows are not chosen
-    together. Rows with a label in the target column are left out. The score is 1 less the difference of the two largest
-    probabilities (margin), the entropy of the label in nats (entropy), or the expected information about the model in
-    nats (bald).
+    together. Rows that have a label already are skipped. The score is 1 minus the difference between the two largest
+    probabilities (margin), the entropy of the label in nats (entropy), or the mutual information of the label and the
+    model in nats (bald).
     """
     _check_output(save, pool, model)
     from ..tabular import query_table, read_table

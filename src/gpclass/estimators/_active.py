@@ -108,9 +108,9 @@ class ActiveSetMixin(Base):
             return fingerprint, None
         if self._fingerprint != fingerprint:
             raise ValueError(
-                "warm_start=True goes on selecting rows for the same model of the same data, but X, y, the kernel, the "
-                "likelihood, hyper, standardize or update have changed; expected the same (new rows go to "
-                "partial_fit), or warm_start=False to begin anew"
+                "warm_start=True continues a fit to the same data, but X, y, the kernel, the "
+                "likelihood, hyper, standardize or update have changed; for new rows there is "
+                "partial_fit, and warm_start=False to start again"
             )
         return fingerprint, self._trained
 

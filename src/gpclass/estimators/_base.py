@@ -286,8 +286,8 @@ class GPEstimator(Documented, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if is_collection(X):
             raise TypeError(
-                f"expected rows in memory, got a Dask collection: of those {type(self).__name__} gives predictions and "
-                "probabilities alone"
+                f"expected rows in memory, got a Dask collection, which {type(self).__name__} takes in predict and "
+                "predict_proba only"
             )
         return self._inputs.sent(self._inputs.transform(self, host_rows(X), grams, rows))
 

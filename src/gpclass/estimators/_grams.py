@@ -54,8 +54,8 @@ class GramLayout:
             if np.any(known & ~whole):
                 row = int(np.flatnonzero(known & ~whole)[0])
                 raise ValueError(
-                    f"Gram view {name!r}: expected finite covariances and a variance >= 0, or NaN throughout where "
-                    f"nothing is known of a row; got others in row {row}"
+                    f"Gram view {name!r}: expected finite covariances and a variance >= 0, or only NaN if a "
+                    f"row lacks this view; got others in row {row}"
                 )
             found[name] = _gram_rows(np.full(len(X), -1), cross, own)
         return Rows(X, found)
@@ -78,8 +78,8 @@ def lay_out(X: np.ndarray, grams: Any, rows: Any, names: tuple[str, ...]) -> tup
         inner = K[np.ix_(has, has)]
         if not len(inner) or not np.all(np.isfinite(inner)) or not np.all(np.isnan(K[:, ~has])):
             raise ValueError(
-                f"Gram view {name!r}: expected finite numbers, or NaN in whole rows and their columns where nothing is "
-                "known of a row"
+                f"Gram view {name!r}: expected finite numbers, or NaN in whole rows and columns if a "
+                "row lacks this view"
             )
         check_gram(inner, f"Gram view {name!r}")
         variances[name], known[name] = constant_variance(inner), has

@@ -125,7 +125,7 @@ class Inputs:
         automatic = all(one is None or isinstance(one, (str, WeightedSum)) for one in kernels)
         wanted = automatic if standardize == "auto" else standardize
         if wanted and isinstance(kernel, Kernel) and kernel.pairwise:
-            raise ValueError("standardize=True makes no sense for a Precomputed kernel: X holds covariances")
+            raise ValueError("standardize=True does not apply to a Precomputed kernel: X contains covariances")
         if not wanted:
             return self
         scaler = StandardScaler().fit(features(rows), sample_weight=weights) if scaler is None else scaler
@@ -228,7 +228,7 @@ class Inputs:
         coded, unknown = self.frame.transform(X, self.takes_missing)
         if unknown:
             warnings.warn(
-                f"columns {unknown} hold categories that were not there in fit: they match none of those", stacklevel=5
+                f"columns {unknown} contain categories not seen in fit: they match none of the known ones", stacklevel=5
             )
         allowed = self.takes_missing or self.feature_map is not None
         rows, y = _validated(estimator, coded, y, allowed, reset=False, given=X, **checks)
@@ -265,8 +265,8 @@ def _refuse_unknown_rows(rows: Rows) -> None:
         unknown = np.flatnonzero(np.isnan(gram.variance))
         if len(unknown):
             raise ValueError(
-                f"Gram view {name!r}: expected covariances of every row, got NaN in row {unknown[0]}; rows of which a "
-                "view knows nothing need a WeightedSum of views"
+                f"Gram view {name!r}: expected covariances of every row, got NaN in row {unknown[0]}; rows "
+                "without a view need a WeightedSum of views"
             )
 
 

@@ -41,7 +41,7 @@ def refuse_multilabel(y: Any) -> None:
     if several:
         raise ValueError(
             "expected one label for each row, got several labels, or none, for some rows (multilabel); learn each "
-            "label by a classifier of its own, from a matrix Y of zeros and ones: "
+            "label by a separate classifier, from a matrix Y of zeros and ones: "
             "sklearn.multioutput.MultiOutputClassifier(GPClassifier()).fit(X, Y)"
         )
 
@@ -73,7 +73,7 @@ class Labels:
     def listed(cls, classes: Any) -> Labels:
         """All labels that can ever come, as the user lists them."""
         if isinstance(classes, str) or np.ndim(classes) != 1:
-            raise ValueError(f"expected a list of all labels that can come in classes=, got {classes!r}")
+            raise ValueError(f"expected a list of all labels in classes=, got {classes!r}")
         given = list(classes)
         missing = [label for label in given if is_missing(label)]
         if missing:

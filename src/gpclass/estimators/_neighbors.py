@@ -123,5 +123,5 @@ class NeighborMixin(Base):
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         raise AttributeError(
             f"{type(self).__name__} has no evidence: it learns by leave-one-out predictions, and hyper_.value is the "
-            "mean log probability of rows that were held back"
+            "mean log probability of held-out rows"
         )

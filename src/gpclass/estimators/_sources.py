@@ -111,7 +111,7 @@ def from_blocks(blocks: Any) -> Source:
             if number >= len(sums) or _checksum(X) != sums[number]:
                 raise ValueError(
                     f"expected the same rows in every pass over the blocks, got others in block {number}: a function "
-                    "that makes blocks must not shuffle anew each time"
+                    "that makes blocks must not shuffle again in each pass"
                 )
             for start in range(0, len(X), BLOCK_ROWS):
                 yield X[start : start + BLOCK_ROWS]

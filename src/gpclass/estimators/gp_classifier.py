@@ -46,70 +46,71 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
     Parameters
     ----------
     kernel : kernel of ``gpclass.kernels`` or of scikit-learn, or str, default=None
-        Covariance of the latent functions and the starting values of its parameters. None, or "auto", learns three
-        kernels on standardised inputs, "additive", "quantiles" and one of functions that are all but linear, and
-        averages their probabilities with weights by their leave-one-out predictions; up to 100 rows a constant for each
-        class takes part. A name learns one kernel: "matern", "rbf", "laplacian", "additive" (a sum of functions of one
+        Covariance of the latent functions, with the starting values of its parameters. None, or "auto", learns three
+        kernels on standardised inputs ("additive", "quantiles" and one for nearly linear functions) and averages their
+        probabilities, with weights learned from leave-one-out predictions; up to 100 rows, a constant for each class
+        is averaged too. A name learns one kernel: "matern", "rbf", "laplacian", "additive" (a sum of functions of one
         input plus a Matern kernel) or "quantiles" ("additive" on the normal scores of the inputs). These kernels start
-        with one length-scale. Where leave-one-out predictions clearly gain by it, they get one for each input; or only
-        the few inputs that matter have one, and others are left out or share one in a second term. Categories of a data
-        frame have a kernel of their own; without any number among the columns it is the only one. With many rows and
-        classes (350 rows and seven classes, 300 and twelve, 800 and four) None is "matern", by "vb".
+        with one length-scale. If leave-one-out predictions clearly improve, they get one for each input; or only the
+        few inputs that matter get one, and the others are left out or share one in a second term. Categorical columns
+        of a data frame have a separate kernel, which is the only one if no column is numeric. With 1000
+        rows, or fewer and many classes (350 rows and seven classes, 300 and twelve, 800 and four), None is "matern".
     likelihood : Likelihood or str, default=None
         None is ``Probit`` for two classes and ``MultinomialProbit`` for more.
     inference : engine or str, default="auto"
-        "auto" is "ep" without a kernel, unless rows have weights, and where the likelihood has parameters to learn,
-        label noise among them; else "vb" where the likelihood has Gaussian auxiliaries (probits), or "laplace".
+        "auto" is "ep" if several kernels are averaged and rows have no weights, or if the likelihood has parameters to
+        learn, such as label noise; else "vb" if the likelihood has Gaussian auxiliaries (probits), or "laplace".
         "vb" is the variational Bayes of GR06, "ep" joint expectation propagation, "laplace" Laplace's method, "gibbs"
         sampling: slow but asymptotically exact for fixed kernel parameters.
     hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" and "loo" learn kernel parameters by maximum evidence and by leave-one-out predictions, "neighbors"
         learns a length-scale for each input by predictions from nearest rows, "stochastic" takes steps on the evidence
-        of random subsets of rows, "fixed" leaves all alone. "auto" is "neighbors" from 1000 rows on with the default
+        of random subsets of rows, "fixed" learns nothing. "auto" is "neighbors" from 1000 rows on with the default
         kernel of numbers, else "evidence". Others sample parameters and average predictions: "importance" (importance
-        sampling, the quickest), "nuts" (the no-U-turn sampler, needs ``pip install gpclass[mcmc]``), "hmc" (hybrid
+        sampling, the fastest), "nuts" (the no-U-turn sampler, needs ``pip install gpclass[mcmc]``), "hmc" (hybrid
         Monte Carlo as in WB98), and "metropolis" (together with the latent functions; needs ``inference="gibbs"``).
     calibration : "loo" or None, default="loo"
         After fitting, learn one factor for all latent means, one for all latent variances, and the fraction of
-        labels that are unpredictable, from leave-one-out predictions of the training labels; "gibbs" goes without.
+        labels that are unpredictable, from leave-one-out predictions of the training labels; not with "gibbs".
     class_weight : "balanced", dict of label to weight, or None, default=None
-        How often rows of each class count, on top of ``sample_weight`` ("vb" and "laplace").
+        Weights of the classes, multiplied with ``sample_weight`` ("vb" and "laplace" only).
     n_restarts_optimizer : int, default=0
         Further starting points for learning, drawn at random.
     standardize : "auto" or bool, default="auto"
-        Whether inputs are scaled to mean 0 and variance 1 first; "auto" does so exactly when no kernel was given, or a
+        Whether inputs are scaled to mean 0 and variance 1; "auto" scales them if ``kernel`` is None, a name or a
         ``WeightedSum``.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Processes for restarts and chains.
     device : str or None, default=None
-        Where matrices live: "cpu", "cuda" or "cuda:1" (torch or CuPy; ``pip install gpclass[gpu]``). None is where X
-        is: the host, or with ``sklearn.set_config(array_api_dispatch=True)`` the device of an array of torch, CuPy or
-        another array API library. Results are arrays of the kind of X, and in its place.
+        Device of all matrices: "cpu", "cuda" or "cuda:1" (torch or CuPy; ``pip install gpclass[gpu]``). None is the
+        device of X: the host, or with ``sklearn.set_config(array_api_dispatch=True)`` that of an array of torch, CuPy
+        or another array API library. Results are arrays of the same library and device as X.
     verbose : int, default=0
-        1 prints how far learning and inference have come. Bars: ``set_callbacks(sklearn.callback.ProgressBar())``.
+        1 prints the progress of learning and inference. For bars: ``set_callbacks(sklearn.callback.ProgressBar())``.
 
     Attributes
     ----------
     classes_ : array of the labels, sorted
     kernel_, likelihood_ : as learned
     log_evidence_ : float
-        The engine's log evidence; for "vb" the variational bound, never above the truth; for "gibbs" an estimate by
+        The engine's log evidence; for "vb" the variational bound, a lower bound; for "gibbs" an estimate by
         importance sampling, NaN where that fails.
     objective_ : float
-        What learning maximises (without the prior), at the final fit; for "vb" the Laplace evidence at the same mode.
+        The objective of learning (without the prior) at the final fit; for "vb" the Laplace evidence at the same mode.
     calibration_ : Calibration
-        The learned ``mean_scale``, ``variance_scale`` and ``lapse_rate``; ``latent`` reports beliefs before they are
-        applied.
+        The learned ``mean_scale``, ``variance_scale`` and ``lapse_rate``; ``latent`` gives latent values before they
+        are applied.
     loo_proba_ : (n, n_classes)
         Probabilities of each training row's labels without its own label; NaN for rows of weight 0.
     loo_labels_, loo_weights_ : (n,) the labels of these rows, and their ``sample_weight`` (None without)
     relevance_ : (n_features,) inverse squared length-scales, 0 for inputs that are left out
     view_weights_ : shares of the views of a ``WeightedSum`` kernel: ``names``, ``mean`` and ``sd``
     categories_ : dictionary of the columns of a data frame that hold categories
-    input_names_ : names of what the kernel sees: the columns of X, and what is made of missing values, dates and text
+    input_names_ : names of what the kernel sees: the columns of X, and columns derived from missing values, dates and
+        text
     hyper_ : how learning went, a ``gpclass.hyper.HyperResult``
-        ``members`` with ``name``, ``weight`` and ``kernel`` where several kernels were learned, of which all others
+        ``members`` with ``name``, ``weight`` and ``kernel`` if several kernels were learned; the other attributes then
         describe the one with the largest weight; ``theta`` and ``theta_names``, ``standard_error`` of an optimum,
         ``samples`` (``theta``, ``weights``, ``mean``, ``sd``, ``n_effective``, ``r_hat``) where parameters were
         sampled; evaluations, convergence.

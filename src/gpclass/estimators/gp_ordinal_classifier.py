@@ -29,17 +29,17 @@ ENGINES = {"ep": EP, "ivm": IVM}
 
 
 class GPOrdinalClassifier(GPClassifierMixin, GPEstimator):
-    """Gaussian-process classifier for ordered labels: one latent function, and cut points that divide its range.
+    """Gaussian-process classifier for ordered labels: one latent function with learned cut points.
 
     Parameters
     ----------
     order : sequence of labels, default=None
         All labels from lowest to highest; None sorts those of y.
     likelihood : OrderedProbit, default=None
-        Cut points to start from; None starts from those that give every category its share of the rows.
+        Starting values of the cut points; None starts from those that reproduce the class frequencies.
     inference : "ep", "ivm" or an object, default="ep"
-        Expectation propagation on all rows, or the informative vector machine: ``IVM(n_active=...)`` keeps the most
-        informative rows, where there are thousands.
+        Expectation propagation on all rows, or, for thousands of rows, the informative vector machine:
+        ``IVM(n_active=...)`` keeps the most informative ones.
     kernel, hyper, calibration, n_restarts_optimizer, standardize, random_state, n_jobs, verbose
         As for ``GPClassifier`` ("ivm" learns one set of parameters, by "evidence", "held_out", "alternating", "loo" or
         "fixed").

@@ -20,14 +20,14 @@ ENGINES = {"exact": Exact}
 
 
 class GPRegressor(GPRegressorMixin, GPEstimator):
-    """Gaussian-process regression; targets are centred and scaled internally.
+    """Gaussian-process regression with Gaussian noise; targets are centred and scaled internally.
 
     Parameters
     ----------
     kernel, hyper, n_restarts_optimizer, standardize, random_state, n_jobs, device, verbose
         As for ``GPClassifier``; amplitudes are in units of the standard deviation of y.
     likelihood : Gaussian, default=None
-        Noise model to start from, its variance in units of the variance of y; None starts at 0.1.
+        Noise model with the starting value of its variance, in units of the variance of y; None starts at 0.1.
     inference : engine or str, default="exact"
 
     Attributes
@@ -35,8 +35,8 @@ class GPRegressor(GPRegressorMixin, GPEstimator):
     kernel_, likelihood_, relevance_, hyper_, info_, n_iter_ : as for ``GPClassifier``
     log_evidence_ : float, log p(y) in the units of y
     noise_std_ : float, learned noise in the units of y
-    loo_mean_, loo_std_ : (n,) predictions of each training target from the others, and their spread, noise included;
-        None where predictions are averaged over sampled parameters
+    loo_mean_, loo_std_ : (n,) predictions of each training target from the others, and their standard deviations, noise
+        included; None if predictions are averaged over sampled parameters
     """
 
     _for_many_rows = ("IVMRegressor",)

@@ -34,56 +34,56 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
     """The informative vector machine: a Gaussian-process classifier that keeps the most informative rows.
 
     Time is O(n S^2 + n S K) and memory O(n S) for n rows, K classes and S = ``n_active`` rows kept. The order of the
-    rows does not matter, but to ``partial_fit``.
+    rows matters to ``partial_fit`` only.
 
     Parameters
     ----------
     kernel, likelihood : as for ``GPClassifier``
     n_active : int or None, default=None
         Number of rows to keep; None is a tenth of the rows or 25 for each class, at least 500 and at most 1000, or all
-        where there are fewer. Raise it as far as time allows.
+        rows if there are fewer. Larger is better and slower.
     criterion : "auto", "entropy", "gain", "probability" or "random", default="auto"
-        What makes a row informative: how far it lowers the entropy of the posterior (LPJ05), how far it moves it (in
-        nats), or how improbable its label is without it (GR06); or rows at random, which may be better where classes
-        overlap and informative rows are exceptions. "auto" is "entropy" for two classes and "probability" for more.
+        How rows are selected: by the reduction of the posterior's entropy (LPJ05), by the change of the posterior in
+        nats ("gain"), by how improbable the label is without the row (GR06), or at random, which may be better where
+        classes overlap and informative rows are outliers. "auto" is "entropy" for two classes and "probability" for
+        more.
     update : "auto", "adf" or "vb", default="auto"
-        How labels enter: "adf" matches moments, with covariances of its own for every class; "vb" takes GR06's
-        pseudo-observation with unit noise, for which all classes share them. "auto" is "adf" for two classes and "vb"
-        for more.
+        How the posterior is updated with a label: "adf" matches moments and has a covariance for every class; "vb"
+        uses GR06's pseudo-observation with unit noise, so that all classes share one. "auto" is "adf" for two classes
+        and "vb" for more.
     block_size : int, default=1
-        Rows taken up by one matrix product. With 1 every row is judged anew for every inclusion; 16 is faster on many
-        rows and chooses slightly less well.
+        Number of rows included at a time. With 1, the scores of all rows are updated after every inclusion; 16 is
+        faster on many rows and selects slightly worse rows.
     n_exchanges : int, default=0
-        After selection, how often at most the kept row that would be missed least makes room for the most informative
-        of the others. It settles after a few, and rarely changes much.
+        Maximum number of exchanges after selection: the least informative row that is kept is replaced by the most
+        informative other row. Few are needed, and they rarely change much.
     refine : bool, default=True
-        Whether, after selection, the rows' contributions are made to agree with each other, by expectation propagation
-        ("adf") or variational Bayes ("vb").
+        Whether to run expectation propagation ("adf") or variational Bayes ("vb") on the rows kept, until
+        convergence, after selection.
     hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" learns kernel parameters by the evidence of a sample of at most 350 rows, "loo" by its leave-one-out
-        predictions; "held_out" puts right what "evidence" says of scale by the predictions of rows set aside;
-        "alternating" learns from the active rows, in turns with their selection (LPJ05 algorithm 2); "fixed" leaves
-        them alone. "neighbors" learns a length-scale for each input from nearest rows, then puts right the scale.
+        predictions; "held_out" corrects the scale found by "evidence" with predictions of held-out rows;
+        "alternating" alternates learning from the active rows and selecting them (LPJ05 algorithm 2); "fixed" learns
+        nothing. "neighbors" learns a length-scale for each input from nearest rows, then corrects the scale.
         "auto" is "neighbors" from 1000 rows on with the default kernel of numbers, "held_out" from 5000 rows on with
         others, else "evidence".
     calibration : "loo" or None, default="loo"
-        As for ``GPClassifier``, from predictions of the training labels: of rows that were not kept, and of those kept
-        without their own label. Rows that are passed over are the easier ones, so ``loo_proba_`` flatters the model
-        unless all are kept; of 5000 rows and more, 1000 are set aside until it has been calibrated, and can be kept
-        only then (of more than 50000, not at all).
+        As for ``GPClassifier``, from predictions of the rows that were not kept, and leave-one-out predictions of those
+        kept. Rows that are not selected are the easier ones, so ``loo_proba_`` is optimistic unless all are kept. From
+        5000 rows on, 1000 are held out for calibration and can be selected only after it (not at all with more than
+        50,000 rows).
     warm_start : bool, default=False
-        Whether ``fit`` on the same data goes on from the rows kept by the last: after raising ``n_active``, or after
-        an interrupt (Ctrl-C), which keeps what was chosen so far.
+        Whether ``fit`` on the same data continues from the rows kept so far, after ``n_active`` was raised or after an
+        interrupt (Ctrl-C).
     dtype : "float64" or "float32", default="float64"
-        Of the one large array in memory, n x n_active numbers.
+        Type of the one large array in memory, which has n x n_active elements.
     n_restarts_optimizer, standardize, random_state, n_jobs, verbose
-        As for ``GPClassifier``; ``random_state=None`` settles equal scores in favour of the row nearest to the
-        mean.
+        As for ``GPClassifier``; with ``random_state=None``, ties between rows are won by the one nearest to the mean.
 
     Attributes
     ----------
     active_ : (S,) rows kept, in the order of their inclusion
-    sites_ : their pseudo-observations: ``rows``, ``precision`` and ``mean``
+    sites_ : pseudo-observations of the active rows: ``rows``, ``precision`` and ``mean``
     log_evidence_ : float, log evidence of the active rows' labels
     classes_, kernel_, likelihood_, calibration_, loo_proba_, relevance_, hyper_, info_, n_iter_, n_features_in_
         As for ``GPClassifier``.
@@ -226,7 +226,7 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
                 inputs = self._inputs
                 raw, y = inputs.check(self, X, y, order="C")
             labels = self._batch_labels(y, classes, first)
-            hint = "; list all classes that can come in the first call: partial_fit(X, y, classes=...)"
+            hint = "; list all classes in the first call: partial_fit(X, y, classes=...)"
             codes = labels.encode(y, hint=hint)
             likelihood = self._resolve_likelihood(len(labels))
             n_latent, learner = likelihood.n_latent(len(labels)), best_engine(likelihood)
@@ -248,7 +248,7 @@ class IVMClassifier(ActiveSetMixin, GPClassifierMixin, GPEstimator):
         labels = Labels(np.unique(y)) if listed is None else listed
         if len(labels) < 2:
             raise ValueError(
-                f"expected at least 2 classes, got {labels.classes.tolist()}; list all that can come in classes="
+                f"expected at least 2 classes, got {labels.classes.tolist()}; list all classes in classes="
             )
         return labels
 

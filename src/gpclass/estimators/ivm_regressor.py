@@ -19,7 +19,7 @@ from ._targets import Targets, check_targets
 
 
 class IVMRegressor(ActiveSetMixin, GPRegressorMixin, GPEstimator):
-    """The informative vector machine for numbers: Gaussian-process regression that keeps the most informative rows.
+    """Informative vector machine for regression: a Gaussian process that keeps the most informative rows.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class IVMRegressor(ActiveSetMixin, GPRegressorMixin, GPEstimator):
     Attributes
     ----------
     active_, sites_, kernel_, likelihood_, relevance_, hyper_, info_, n_iter_ : as for ``IVMClassifier``
-    log_evidence_ : float, log density of the active rows' numbers, in the units of y
+    log_evidence_ : float, log density of the active rows' targets, in the units of y
     noise_std_ : float, learned noise in the units of y
     """
 

@@ -18,25 +18,25 @@ from ._tasks import MultiTaskMixin
 
 
 class MultiTaskIVMClassifier(MultiTaskMixin, GPClassifierMixin, GPEstimator):
-    """Many related classification tasks, each a Gaussian process of its own, with one kernel learned from all of them.
+    """Gaussian-process classifiers for many related tasks, with one kernel learned from all of them.
 
-    Every task (a speaker, a patient, a plant) has rows and labels of its own. Given the kernel the tasks are
-    independent; what they share is the kernel's parameters, learned from all of them (LPJ05 section 5). ``adapt`` then
-    makes a model for a new task of a handful of rows. The ``n_active`` rows that are kept are selected across tasks,
-    the most informative one of any task next: tasks that are harder get more of them.
+    Every task (a speaker, a patient, a plant) has its own rows, labels and latent functions. The tasks share only the
+    parameters of the kernel, and are independent given these (LPJ05 section 5). ``adapt`` makes a model for a new task
+    from a few rows. The ``n_active`` rows are selected across tasks, the most informative one of any task next, so
+    harder tasks get more of them.
 
     Parameters
     ----------
     n_active : int or None, default=None
-        Number of rows to keep over all tasks, at least one for each; None is 500, or all where there are fewer.
+        Number of rows to keep over all tasks, at least one for each; None is 500, or all rows if there are fewer.
     kernel, likelihood, criterion, update, refine, calibration, dtype
         As for ``IVMClassifier``.
     hyper : str or an object of ``gpclass.hyper``, default="evidence"
         "evidence" learns the shared kernel by the sum of the tasks' evidences (of at most 350 rows of each), "loo" by
-        their leave-one-out predictions, "alternating" from the active rows in turns with their selection (LPJ05
-        algorithms 2 and 3), which is the quickest; "fixed" leaves it alone.
+        their leave-one-out predictions, "alternating" from the active rows, alternating with their selection (LPJ05
+        algorithms 2 and 3), which is the fastest; "fixed" learns nothing.
     n_restarts_optimizer, standardize, random_state, n_jobs, verbose
-        As for ``IVMClassifier``; inputs are scaled alike for all tasks.
+        As for ``IVMClassifier``; inputs are scaled in the same way for all tasks.
 
     Attributes
     ----------

@@ -17,16 +17,15 @@ from ._tasks import MultiTaskMixin
 
 
 class MultiTaskIVMRegressor(MultiTaskMixin, GPRegressorMixin, GPEstimator):
-    """Many related regression tasks, each a Gaussian process of its own, with one kernel learned from all of them.
+    """Gaussian-process regression for many related tasks, with one kernel learned from all of them.
 
-    As ``MultiTaskIVMClassifier``, with regression targets instead of labels; they are centred and scaled internally,
-    alike for all tasks.
+    Like ``MultiTaskIVMClassifier``, for continuous targets, which are centred and scaled in the same way for all tasks.
 
     Parameters
     ----------
     n_active, hyper : as for ``MultiTaskIVMClassifier``
     kernel, likelihood, criterion, dtype, n_restarts_optimizer, standardize, random_state, n_jobs, verbose
-        As for ``IVMRegressor``; inputs are scaled alike for all tasks.
+        As for ``IVMRegressor``; inputs are scaled in the same way for all tasks.
 
     Attributes
     ----------

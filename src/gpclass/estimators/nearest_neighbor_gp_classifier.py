@@ -21,52 +21,52 @@ from .distributed import is_collection
 
 
 class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator):
-    """Gaussian-process classifier for thousands to millions of rows: each is predicted from its nearest ones.
+    """Gaussian-process classifier for thousands to millions of rows: each is predicted from its nearest training rows.
 
-    Every row is the Gaussian-process regression of class indicators on its ``n_neighbors`` nearest training rows under
-    a learned metric, one length-scale for each input, and a learned link makes probabilities of it. Cost and memory
-    grow linearly with the number of rows, but for the search of neighbours. A global model through inducing points is
-    averaged with it where that predicts held-back rows better: it knows the smooth part, the neighbours the detail.
+    A row is predicted by Gaussian-process regression of class indicators on its ``n_neighbors`` nearest training rows,
+    under a metric with a learned length-scale for each input; a learned link turns the regression into probabilities.
+    Time and memory grow linearly with the number of rows, except for the search of neighbours. A global model with
+    inducing points, which captures large-scale trends, is averaged with it if held-out rows are predicted better.
 
     Parameters
     ----------
     kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
         None is Matern (nu = 1.5) with a length-scale for each standardised input and each category; at most 64 of them
-        are also mixed linearly, where held-back rows clearly gain by it. RBF and Matern kernels are fast; others are
-        called once for each row.
+        are also mixed linearly if that clearly improves predictions of held-out rows. RBF and Matern kernels are fast;
+        others are called once for each row.
     n_neighbors : int, default=100
-        Rows that a prediction is made from; the metric is learned with at most 40.
+        Number of neighbours used for a prediction; the metric is learned with at most 40.
     index : "auto", "exact" or "approximate", default="auto"
-        How neighbours are searched for; "auto" is approximate from 100,000 rows on, where faiss is installed
+        Search of neighbours; "auto" is approximate from 100,000 rows on if faiss is installed
         (``pip install gpclass[neighbors]``).
     hyper : "loo" or "fixed", default="loo"
         "loo" learns the kernel, the noise and the link by leave-one-out predictions of random batches of rows, until
-        rows that are held back gain no more; "fixed" leaves them alone.
+        predictions of held-out rows stop improving; "fixed" learns nothing.
     max_iter : int, default=1000
-        Limit on batches.
+        Maximum number of batches.
     global_model : bool, default=True
         Whether a global model may be averaged with the nearest-neighbour one.
     calibration : "loo" or None, default="loo"
-        Whether to learn the share of labels that are independent of the inputs.
+        Whether to learn the fraction of labels that are independent of the inputs.
     class_weight : "balanced", dict of label to weight, or None, default=None
-        How often rows of each class count, on top of ``sample_weight``.
+        Weights of the classes, multiplied with ``sample_weight``.
     standardize, random_state, device, verbose
-        As for ``GPClassifier``; ``random_state`` draws the batches. On a device the search of neighbours, which is
-        exact there, and their regressions run; the global model stays on the host.
+        As for ``GPClassifier``; ``random_state`` draws the batches. ``device`` runs the search of neighbours (exact
+        there) and their regressions; the global model stays on the host.
 
     Attributes
     ----------
     classes_ : array of the labels, sorted
     kernel_, likelihood_ : kernel and link as learned
     calibration_ : Calibration, of which only ``lapse_rate`` is learned
-    global_weight_ : share of the global model in the probabilities, 0 where there is none
+    global_weight_ : weight of the global model in the probabilities, 0 if it is not used
     loo_proba_ : (n, n_classes)
         Probabilities of each training row's labels without its own label, by the nearest-neighbour model alone;
-        computed when asked for.
-    components_ : matrix that standardised inputs, categories as indicators, are multiplied with from the right where
-        that was learned, else None
+        computed on first access.
+    components_ : learned matrix by which standardised inputs (with categories as indicators) are multiplied from the
+        right, or None
     relevance_ : (n_features,) inverse squared length-scales
-    hyper_ : how learning went; ``value`` is the mean log probability of rows that were held back
+    hyper_ : how learning went; ``value`` is the mean log probability of held-out rows
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -206,7 +206,7 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
             rows, y = self._inputs.check(self, host_rows(X), y, order="C")
             if classes is not None and not np.array_equal(Labels.listed(classes).classes, self.classes_):
                 raise ValueError(f"classes= is {list(classes)!r}, but the model has {self.classes_.tolist()}")
-            hint = "; list all classes that can come in the first call: partial_fit(X, y, classes=...)"
+            hint = "; list all classes in the first call: partial_fit(X, y, classes=...)"
             codes = self._labels.encode(y, hint=hint)
             rows, codes, weights = self._counted(rows, codes, sample_weight, self._factors)
             points = self._points(self._inputs.scaled(rows))

@@ -18,19 +18,19 @@ from ._targets import Targets, check_targets
 
 
 class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
-    """Gaussian-process regression on thousands to millions of rows: each is predicted from its nearest ones.
+    """Gaussian-process regression on thousands to millions of rows: each is predicted from its nearest training rows.
 
     Parameters
     ----------
     kernel, n_neighbors, index, hyper, max_iter, standardize, random_state, device, verbose
-        As for ``NearestNeighborGPClassifier``; the kernel has unit variance, and its amplitude is learned beside it.
+        As for ``NearestNeighborGPClassifier``; the kernel has unit variance, and its amplitude is learned separately.
 
     Attributes
     ----------
     kernel_, components_, relevance_, hyper_, n_features_in_ : as for ``NearestNeighborGPClassifier``
     noise_std_ : float, learned noise in the units of y
-    loo_mean_, loo_std_ : (n,) predictions of each training target from the others, and their spread, noise included;
-        computed when asked for
+    loo_mean_, loo_std_ : (n,) predictions of each training target from the others, and their standard deviations, noise
+        included; computed on first access
 
     Examples
     --------

@@ -27,50 +27,50 @@ LINKS = {"cone": MultinomialProbit, "softmax": Softmax}
 
 
 class NullCategoryClassifier(GPClassifierMixin, GPEstimator):
-    """Semi-supervised classification: rows without a label say that no boundary passes where they are.
+    """Semi-supervised classifier: the decision boundary avoids unlabelled rows.
 
-    Between two classes lies a null category, a band of width 1 in the latent function in which there are no data
-    (LPJ05 section 4). A labelled row says on which side of the band it is, a row without label only that it is not in
-    it, so the boundary settles where rows are few. The informative vector machine keeps the most informative rows of
-    both kinds. More than two classes are one such model for each class against the rest, with a kernel in common.
+    Between two classes lies a null category, a band of width 1 in the latent function that contains no data (LPJ05
+    section 4). A labelled row is on a known side of the band, an unlabelled row on either side, so the boundary lies
+    where rows are few. An informative vector machine keeps the most informative rows of both kinds. For more than two
+    classes there is one such model for each class against the rest, with a common kernel.
 
     Parameters
     ----------
     kernel : kernel of ``gpclass.kernels`` or of scikit-learn, default=None
-        None standardises the inputs and takes amplitude * RBF + Constant + White. The width of the band is 1, so the
-        amplitude decides how much of the space is band.
+        None standardises the inputs and uses amplitude * RBF + Constant + White. The width of the band is 1, so the
+        amplitude determines how much of the input space it covers.
     n_active : int or None, default=None
-        Number of rows to keep for each boundary; None is 500, or all where there are fewer.
+        Number of rows to keep for each boundary; None is 500, or all rows if there are fewer.
     gamma : "proportion", "learned" or a number, default="proportion"
-        Probability that a label is missing: the share of rows without one, learned (for the two sides of a boundary
-        apart), or given.
+        Probability that a label is missing: the fraction of unlabelled rows, learned (separately for both sides of a
+        boundary), or given.
     noise : float, default=1e-6
         Variance of the process noise that softens the edges of the band; a White kernel does the same, and is learned.
     link : "cone" or "softmax", default="cone"
-        How the latent functions of more than two classes become probabilities: by the multinomial probit, whose
-        classes are cones, or by the softmax.
+        How the latent functions of more than two classes become probabilities: by the multinomial probit ("cone") or
+        by the softmax.
     hyper : "alternating", "fixed" or an ``Alternating``, default="alternating"
-        "alternating" learns the kernel from the active rows in eight turns with their selection (LPJ05 algorithm 2),
-        and keeps the parameters that predict the labels best, each without itself. Variances have an exponential prior:
-        without one they grow until the band is too narrow to count. "fixed" takes the kernel as it is, from a model of
-        data with labels perhaps.
+        "alternating" alternates eight times between learning the kernel from the active rows and selecting them (LPJ05
+        algorithm 2), and keeps the parameters with the best leave-one-out predictions. Variances have an exponential
+        prior: without one they grow until the band is too narrow to matter. "fixed" learns nothing; the kernel may
+        come from a model of labelled data.
     block_size, dtype : as for ``IVMClassifier``
     calibration : "loo" or None, default="loo"
         As for ``IVMClassifier``, from the labelled rows.
     unlabelled : label, default=-1
-        What stands for "no label" in y, as it is or as text, beside None and NaN; None leaves it at these two, so that
-        -1 can be a class.
+        Value in y that marks unlabelled rows, as it is or as text, besides None and NaN; with None only these two do,
+        so that -1 can be a class.
     standardize, random_state, verbose
         As for ``GPClassifier``.
 
     Attributes
     ----------
-    transduction_ : (n,) labels of all training rows: their own, or the most probable one
+    transduction_ : (n,) labels of all training rows: the given or the most probable one
     active_ : (S,) rows kept, in the order of their inclusion; with more than two classes a tuple, one for each class
     gamma_ : probabilities that a label is missing, of the lower and the upper side; (n_classes, 2) for more than two
     null_category_ : the likelihood of the training rows; with more than two classes a tuple
-    likelihood_ : what turns latent values into probabilities, with noise as wide as the band: rows without label have
-        pushed them apart and deserve no more trust than that
+    likelihood_ : likelihood for predictions, with noise as wide as the band, because unlabelled rows push latent values
+        apart
     log_evidence_, objective_ : float, log evidence of the active rows, summed over boundaries
     info_ : how inference went; with more than two classes a tuple
     classes_, kernel_, calibration_, loo_proba_, relevance_, hyper_, n_features_in_

@@ -43,38 +43,37 @@ SAMPLE_ROWS = 20000
 class SparseGPClassifier(GPClassifierMixin, GPEstimator):
     """Gaussian-process classifier for many rows: all are used, summarised by S inducing points.
 
-    A pass over the data costs O(n S^2 K) time; memory is O(S^2 K) and what a block of rows needs, with a few numbers
-    for each row, and up to 2 GiB more where that spares computing the same covariances again.
+    A pass over the data takes O(n S^2 K) time. Memory is O(S^2 K), plus a block of rows, a few numbers for each row,
+    and a cache of covariances of up to 2 GiB.
 
     Parameters
     ----------
     kernel, likelihood : as for ``GPClassifier``; one kernel for all classes
     n_inducing : int or None, default=None
         Number S of inducing points; None is a tenth of the rows or 25 for each class, at least 500 and at most 1000, or
-        all where there are fewer.
+        all rows if there are fewer.
     inducing : "ivm", "kmeans++", "random", or rows (S, n_features), default="ivm"
-        Where they are: the rows that the informative vector machine keeps, rows far from each other, rows at random, or
-        any given ones.
+        How they are chosen: the active rows of an informative vector machine, rows far from each other, random rows, or
+        given points.
     inference : "ep", "vb", ``SparseEP(...)``, ``ParallelEP(...)`` or ``SparseVB(...)``, default="ep"
         Expectation propagation (``SparseEP``, from more than 20000 rows on ``ParallelEP``), or variational Bayes, whose
         cost hardly grows with the number of classes.
     approximation : "dtc" or "fitc", default="dtc"
-        Whether the part of a row's latent value that the inducing points cannot explain is left out where its label is
-        used ("dtc"), or is noise on it ("fitc"). "fitc" is the proper model; "dtc" learns more from few points.
+        Whether the part of a row's latent value that the inducing points do not explain is ignored in training ("dtc"),
+        or treated as noise ("fitc"). "fitc" is a proper model; "dtc" learns more from few points.
     hyper : str or an object of ``gpclass.hyper``, default="auto"
         "evidence" learns kernel parameters from at most 350 rows; ``Evidence(max_rows=None)`` from all (at most 20000),
-        through the inducing points. "held_out" puts right what "evidence" says of scale by the predictions of rows set
-        aside. "neighbors" learns a length-scale for each input from nearest rows, then puts right the scale. "loo" and
-        "fixed" as for ``GPClassifier``. "auto" is "neighbors" from 1000 rows on with the default kernel of numbers,
+        through the inducing points. "held_out" corrects the scale found by "evidence" with predictions of held-out
+        rows. "neighbors" learns a length-scale for each input from nearest rows, then corrects the scale. "loo" and
+        "fixed" are as for ``GPClassifier``. "auto" is "neighbors" from 1000 rows on with the default kernel of numbers,
         "held_out" from 5000 rows on with others, else "evidence".
     calibration : "loo" or None, default="loo"
-        After fitting, learn two factors and the share of lapses, as ``GPClassifier`` does, from predictions of
-        each row's label without it.
+        As for ``GPClassifier``.
     dtype : "float64" or "float32", default="float64"
-        Of covariances with the inducing points: "float32" is twice as fast.
+        Type of the covariances with the inducing points; "float32" is twice as fast.
     checkpoint : str, path or None, default=None
-        A file for what a long fit has reached: the next fit to the same rows goes on from there. It is a pickle, and
-        deleted when the fit is done. ``random_state=None`` is 0 then.
+        File for the state of a long fit: after an interruption, the next fit to the same rows continues from it. It is
+        a pickle, and is deleted when the fit is done. ``random_state=None`` then means 0.
     n_restarts_optimizer, standardize, random_state, n_jobs, device, verbose
         As for ``GPClassifier``.
 
@@ -85,7 +84,7 @@ class SparseGPClassifier(GPClassifierMixin, GPEstimator):
 n_iter_, n_features_in_
         As for ``GPClassifier``.
     loo_rows_, loo_weights_ : arrays, after a fit to a Dask collection
-        The rows that ``loo_proba_`` is of, a sample, and how many rows each stands for, 1 on average.
+        The sample of rows that ``loo_proba_`` refers to, and how many rows each represents, 1 on average.
 
     Examples
     --------

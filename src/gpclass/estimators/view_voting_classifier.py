@@ -29,20 +29,20 @@ RULES = ("sum", "product")
 class ViewVotingClassifier(Documented, ClassifierMixin, MetaEstimator):
     """Independent classifiers, one for each view, combined by the sum or the product rule (Kittler et al., 1998).
 
-    The classifiers do not know of each other, so a view cannot make up for what another lacks; ``GPClassifier`` with a
-    ``WeightedSum`` kernel learns from all views jointly (G06). This is what it is compared with.
+    The classifiers are fitted independently. ``GPClassifier`` with a ``WeightedSum`` kernel learns from all views
+    jointly (G06); voting is its baseline.
 
     Parameters
     ----------
     estimator : classifier with ``predict_proba``, default=None
-        Fitted to each view; None is ``GPClassifier()``.
+        Classifier to clone and fit to each view; None is ``GPClassifier()``.
     views : dictionary of name to columns
         Columns as ``sklearn.compose.ColumnTransformer`` takes them: indices, a slice, a mask, names, or a
         ``make_column_selector``.
     voting : "sum" or "product", default="sum"
         The mean of the views' probabilities, or their product, scaled to sum to 1.
     n_jobs : int or None, default=None
-        Processes to fit views in.
+        Number of processes; views are fitted in parallel.
 
     Attributes
     ----------

@@ -34,9 +34,9 @@ _GROWTH = 3
 
 
 class Virtual(NamedTuple):
-    """Where the rows kept come from, in the order of their inclusion.
+    """Origin of the rows kept, in the order of their inclusion.
 
-    ``source`` (S,) are rows of the X of ``fit``, and ``names[transform[i]]`` is what was done to the i-th of them; with
+    ``source`` (S,) are rows of the X of ``fit``, and ``names[transform[i]]`` is the transform of the i-th of them; with
     ``transform`` 0 it is the row itself.
     """
 
@@ -53,45 +53,46 @@ class _Transform(NamedTuple):
 
 
 class VirtualVectorClassifier(Documented, CallbackSupportMixin, ClassifierMixin, MetaEstimator):
-    """An informative vector machine for data whose labels outlive a transform, such as an image moved by one pixel.
+    """Informative vector machine for labels that are invariant under a transform, such as a shift by one pixel.
 
-    The rows that an ``IVMClassifier`` keeps are transformed, and rows are chosen again from among them and their
-    transforms, the virtual informative vectors (LPJ05 section 6). Nothing else is learned again: kernel, likelihood,
-    calibration and the scale of the inputs are those of the first model.
+    The active rows of an ``IVMClassifier`` are transformed, and rows are selected again from these and their
+    transforms, the virtual informative vectors (LPJ05 section 6). Kernel, likelihood, calibration and input scaling are
+    those of the first model.
 
     Parameters
     ----------
     estimator : IVMClassifier, default=None
-        The first model; None is ``IVMClassifier()``. The second has its settings.
+        The first model; None is ``IVMClassifier()``. The second model has the same settings.
     image_shape : (height, width) or (height, width, channels), default=None
-        How a row of X makes an image, in C order. None is a square if "shifts" or "rotations" are among the transforms.
+        Shape of the image in a row of X, in C order. None is a square if "shifts" or "rotations" are among the
+        transforms.
     transforms : "shifts", "rotations", a function, or a list of those, default="shifts"
         One pixel up, down, left and right; 10 degrees left and right; or any function of images (n, \\*image_shape), or
-        of rows (n, n_features) where there is no image shape, that returns as many. A transform that leaves a row as it
-        was adds nothing.
+        of rows (n, n_features) where there is no image shape, that returns as many. A transform that leaves a row
+        unchanged adds nothing.
     n_active : int or None, default=None
         Number of rows that the second selection keeps; None is three times the first model's (LPJ05: 500, then 1000).
     fill : "edge" or a number, default="edge"
-        What comes in at the border of an image: the outermost pixel once more, or this value. On USPS, whose digits
-        touch the border, ten models of 500 rows err as often with either (3.19 % against 3.29 % with -1, the
-        background), one model for all digits less with "edge" (6.6 against 8.5 %).
+        Pixels that enter at the border of an image: copies of the outermost pixel ("edge") or this value. On USPS,
+        whose digits touch the border, ten models with 500 rows have about the same error with either (3.19 % against
+        3.29 % with -1, the background); one model for all digits has a lower error with "edge" (6.6 against 8.5 %).
 
     Attributes
     ----------
-    estimator_ : the second ``IVMClassifier``; its ``active_`` counts the rows it could choose from
-    first_ : the first one
-    virtual_ : where the rows kept come from: ``source``, ``transform`` and ``names``
+    estimator_ : the second ``IVMClassifier``; its ``active_`` are indices of the candidate rows
+    first_ : the first ``IVMClassifier``
+    virtual_ : origin of the rows kept: ``source``, ``transform`` and ``names``
     active_rows_, active_labels_ : (S, n_features) rows kept, in the units of X, and (S,) their labels
     image_shape_ : tuple, or None where the transforms are functions of rows
     classes_, n_features_in_ : as for ``IVMClassifier``
 
     Notes
     -----
-    Rows that the first model did not keep stay out, and a joint model of several classes can forget the typical ones of
-    an easy class among so many transforms of hard rows. Keep plenty then, or take a model for each class, as LPJ05 do
-    (``sklearn.multiclass.OneVsRestClassifier(VirtualVectorClassifier(...))``). USPS: ten models of 500 rows, then 1000,
-    err in 3.2 % (5.2 % without virtual rows), one model of 1500 rows, then 3000, in 5.0 % and, then 4500, in 3.9 %
-    (5.1 %).
+    Only the active rows of the first model are candidates. In a joint model of several classes, the transforms of hard
+    rows can displace the typical rows of an easy class. Raise ``n_active`` then, or fit one model for each class, as
+    LPJ05 do (``sklearn.multiclass.OneVsRestClassifier(VirtualVectorClassifier(...))``). Errors on USPS: 3.2 % by ten
+    models with 500 rows, then 1000 (5.2 % without virtual rows); 5.0 % by one model with 1500 rows, then 3000, and
+    3.9 % with 4500 (5.1 %).
 
     Examples
     --------

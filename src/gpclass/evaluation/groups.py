@@ -101,14 +101,12 @@ def group_codes(groups: Any, n_rows: int) -> np.ndarray:
     for row, value in enumerate(values.tolist()):
         if is_missing(value):
             raise ValueError(
-                f"expected a group for every row, got {value!r} in row {row}; a row that belongs to no other needs a "
-                "group of its own"
+                f"expected a group for every row, got {value!r} in row {row}; a row that belongs to no group "
+                "needs a unique value"
             )
         codes[row] = numbers.setdefault(value, len(numbers))
     if len(numbers) < 2:
-        raise ValueError(
-            f"expected at least two groups, got {len(numbers)}: without it there are no rows to learn from"
-        )
+        raise ValueError(f"expected at least two groups, got {len(numbers)}: otherwise there are no training rows")
     return codes
 
 

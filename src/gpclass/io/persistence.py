@@ -51,8 +51,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     foreign, _ = _foreign(content)
     if foreign:
         raise TypeError(
-            f"expected a model of gpclass and scikit-learn alone, and it holds {foreign[0]}, which a saved file must "
-            "not bring to life; use pickle or joblib for files that only you read"
+            f"expected a model of gpclass and scikit-learn alone, got {foreign[0]} in it, which a saved file cannot "
+            "contain; use pickle or joblib for files that only you read"
         )
     head = {
         "format": _FORMAT,
@@ -75,7 +75,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         foreign, names = _foreign(content)
         if foreign:
-            raise ModelFileError(f"{path} holds {foreign[0]}, which is no part of gpclass or scikit-learn: not loaded")
+            raise ModelFileError(f"{path} contains {foreign[0]}, not part of gpclass or scikit-learn: not loaded")
         return restored_form(sio.loads(content, trusted=names))
     except ModelFileError:
         raise
@@ -89,20 +89,20 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _parts(path: Path) -> tuple[dict[str, Any], bytes]:
     """Head and content of a file, checked against each other."""
     if path.is_dir():
-        raise ModelFileError(f"expected the file of a model, and {path} is a folder")
+        raise ModelFileError(f"expected a model file: {path} is a folder")
     try:
         stored = path.read_bytes()
     except FileNotFoundError:
         raise ModelFileError(f"File not found: {path}") from None
     if not stored.startswith(_MAGIC):
-        raise ModelFileError(f"{path} is no model that gpclass saved")
+        raise ModelFileError(f"{path} is not a model saved by gpclass")
     end = stored.find(b"\n", len(_MAGIC), len(_MAGIC) + _LONGEST_HEAD)
     try:
         head = json.loads(stored[len(_MAGIC) : max(end, 0)])
         kind, size, digest = int(head["format"]), int(head["bytes"]), str(head["sha256"])
         str(head["gpclass"]), str(head["scikit-learn"])
     except (ValueError, KeyError, TypeError):
-        raise ModelFileError(f"{path} is damaged: what it says about its content cannot be read") from None
+        raise ModelFileError(f"{path} is damaged: its header cannot be read") from None
     if kind > _FORMAT:
         saved_by = f"{path} was saved by gpclass {head['gpclass']}"
         raise ModelFileError(f"{saved_by} and needs a newer version than {version('gpclass')}")
@@ -110,7 +110,7 @@ def _parts(path: Path) -> tuple[dict[str, Any], bytes]:
     if len(content) != size:
         raise ModelFileError(f"{path} is damaged: expected {size} bytes of content, got {len(content)}")
     if hashlib.sha256(content).hexdigest() != digest:
-        raise ModelFileError(f"{path} is damaged: its content does not have the checksum it was saved with")
+        raise ModelFileError(f"{path} is damaged: its checksum is wrong")
     return head, content
 
 

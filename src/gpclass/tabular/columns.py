@@ -108,7 +108,7 @@ class Schema:
         ]
         if not any(column.used for column in found):
             reasons = "; ".join(f"{column.name!r} is {column.why}" for column in found) or "there are no other columns"
-            raise TableError(f"expected a column to learn from in {table.path}, and there is none: {reasons}")
+            raise TableError(f"expected a column to learn from in {table.path}, got none: {reasons}")
         return cls(tuple(found))
 
     def notes(self, drop: Collection[str] = ()) -> list[str]:
@@ -125,7 +125,7 @@ class Schema:
         if absent:
             expected = f"expected the columns of the training table in {table.path}"
             are = "is" if len(absent) == 1 else "are"
-            raise TableError(f"{expected}: {listed(absent)} {are} not there; it has {listed(list(table.columns))}")
+            raise TableError(f"{expected}: {listed(absent)} {are} missing; it has {listed(list(table.columns))}")
         values: dict[str, Any] = {}
         notes = []
         for column in self.used:

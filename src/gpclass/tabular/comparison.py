@@ -75,7 +75,7 @@ def compare_on_table(
     if of_views:
         models = {"gpclass, views": make_pipeline(ViewImputer(of_views), _exact(task, order, kernel)), **models}
     if taken := sorted(set(models) & set(others or {})):
-        raise TableError(f"expected models of yours with other names than {listed(sorted(models))}, got {taken[0]!r}")
+        raise TableError(f"expected names of your models other than {listed(sorted(models))}, got {taken[0]!r}")
     models |= {name: prepared(model) for name, model in (others or {}).items()}
     splits = _splits(y, folds, regression=task == "regression")
     scored = NumberTarget() if task == "regression" else ClassTarget(classes, ordered=task == "ordinal")

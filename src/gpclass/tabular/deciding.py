@@ -60,7 +60,7 @@ class Decisions:
         if not self.decides:
             return None
         if self.reject is not None and ASK in labels:
-            raise TableError(f"expected no label {ASK!r} where rows can be rejected, which are marked so")
+            raise TableError(f"expected no label {ASK!r} with a reject option, which marks rejected rows with it")
         try:
             rule = DecisionRule(labels, self.cost_table(labels, positive), self.reject)
             if self.threshold is None:
@@ -131,7 +131,10 @@ class Decisions:
             elif key not in ("false_negative", "false_positive"):
                 raise ValueError(f"expected costs such as {_EXAMPLES}, got {key!r}")
             elif positive is None:
-                raise ValueError(f"expected the positive label for {key} of {len(labels)} labels, or pairs of labels")
+                raise ValueError(
+                    f"{key} needs the positive label (--positive) or two labels, got {len(labels)}; "
+                    "'label->decision=cost' works for any number"
+                )
             else:
                 others = np.arange(len(labels)) != positive
                 place = (positive, others) if key == "false_negative" else (others, positive)

@@ -181,9 +181,9 @@ def _summary(found: dict[str, Any]) -> str:
     if far["changed"]:
         parts.append(f"{100 * far['share']:.0f} % of the rows are far from the training rows")
     if predictions["changed"]:
-        parts.append("predictions have another distribution")
+        parts.append("the distribution of the predictions has changed")
     said = "; ".join(filter(None, parts))
     if not said:
-        few = " (there are few rows to see one)" if found["rows"] < 50 else ""
-        return f"No change from the training table is visible{few}."
+        few = " (with few rows, only large changes are)" if found["rows"] < 50 else ""
+        return f"No change from the training table was detected{few}."
     return f"{said[0].upper()}{said[1:]}."

@@ -42,7 +42,7 @@ class Predictions(NamedTuple):
 def unknown_categories_ignored() -> Iterator[None]:
     """Without the warnings about unknown categories, which are in the notes."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*categories that were not there in fit.*")
+        warnings.filterwarnings("ignore", message=".*categories not seen in fit.*")
         yield
 
 

@@ -52,21 +52,21 @@ class Refit(NamedTuple):
 def left_out_columns(table: Table, groups: str | None, time: str | None, keep: Collection[str]) -> list[Column]:
     """The columns that say which rows belong together, and when they were made; times may be kept as predictors."""
     if groups is not None and groups in keep:
-        raise TableError(f"expected groups that are no predictor: new ones have other names; got --keep {groups!r}")
-    reasons = {} if time is None or time in keep else {time: "the time of a row; --keep uses it as a predictor"}
-    reasons |= {} if groups is None else {groups: "it says which rows belong together"}
+        raise TableError(f"--groups cannot be a predictor, as new groups have other values; got --keep {groups!r}")
+    reasons = {} if time is None or time in keep else {time: "the time (--time) is not a predictor; --keep uses it"}
+    reasons |= {} if groups is None else {groups: "the groups (--groups) are not a predictor"}
     return [Column(name, "id", table.column(name).count(None), why) for name, why in reasons.items()]
 
 
 def read_groups(table: Table, name: str, target: str, notes: list[str]) -> np.ndarray:
     """The number of the group of each row."""
-    cells = _filled(table, name, target, "--groups", "a row that belongs to no other needs a group of its own")
+    cells = _filled(table, name, target, "--groups", "a row that belongs to no group needs a unique value")
     if len(set(cells)) < 2:
         raise TableError(
             f"expected at least two groups in column {name!r} of {table.path}, got {cells[0]!r} in all rows"
         )
     if len(set(cells)) == len(cells):
-        notes.append(f"every row has a {name!r} of its own: leave-one-group-out is leave-one-out")
+        notes.append(f"every row has a different {name!r}: leave-one-group-out equals leave-one-out")
     return group_codes(cells, len(cells))
 
 
@@ -186,9 +186,9 @@ def _refitted(how: str, refit: Refit, splits: Sequence[tuple[np.ndarray, np.ndar
     if not rows:
         raise TableError(f"{how}: expected different values of the target in the rows that others are predicted from")
     if skipped:
-        notes.append(f"{how}: {skipped} rows are not predicted, as all rows to learn from have the same target")
+        notes.append(f"{how}: {skipped} rows are not predicted, their training rows all have the same target")
     if unknown:
-        notes.append(f"{how}: {unknown} rows have a label that is not among the rows they are predicted from")
+        notes.append(f"{how}: {unknown} rows have a label that does not occur in their training rows")
     return Predictions(how, np.concatenate(rows), {name: np.concatenate(part) for name, part in parts.items()})
 
 
@@ -203,7 +203,7 @@ def _note_labels_of_one_group(y: np.ndarray, groups: np.ndarray, notes: list[str
     labels = np.unique(y)
     single = [str(label) for label in labels if len(np.unique(groups[y == label])) == 1]
     if single:
-        notes.append(f"labels of one group only: {listed(single)}; no other group can teach them")
+        notes.append(f"labels of one group only: {listed(single)}; they cannot be learned from other groups")
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------

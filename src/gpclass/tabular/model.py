@@ -45,10 +45,10 @@ FAR_QUANTILE, FAR_RANGE = 0.01, (0.1, 0.99)
 class TableModel(BaseEstimator):
     """A model of one column of a table given the others; ``gpclass fit`` fits and saves one.
 
-    Tables are data frames, or come from ``read_table``; columns may hold numbers, text and missing values. The
+    Tables are data frames, or come from ``read_table``; columns may hold numbers, dates, text and missing values. The
     estimator depends on the task and the number of rows. Predicted labels have the type of the given ones. No class of
-    K is ever less probable than 1 / (10 n (K - 1) + 11 K), where n is the number of training rows, or the sum of their
-    weights: rows cannot rule out a class.
+    K has a probability below 1 / (10 n (K - 1) + 11 K), where n is the number of training rows, or the sum of their
+    weights.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class TableModel(BaseEstimator):
         improve predictions of hidden labels, the model is fitted to the labelled rows only.
     weights : column of sample weights
     views : names of sources and the columns (or patterns, such as "fou_*") of each; their weights are learned
-    groups : column of what rows belong to, such as patients, for scores on new ones; not a predictor
+    groups : column of groups, such as patients, for scores on new groups; not a predictor
     time : column of numbers or dates, for scores on later rows; a predictor only if it is in ``keep``
     drop, keep, category : columns to leave out, to use although they look like ids, and whose numbers are categories
     engine : one of "auto", "vb", "ep", "laplace", "nearest", "sparse" and "ivm"
@@ -691,7 +691,7 @@ def _joined(sets: np.ndarray, labels: list[str]) -> np.ndarray:
     """The labels of each set as text."""
     if any("|" in label for label in labels):
         raise TableError(
-            f"expected labels without '|', which stands between the labels of a set, got {listed(labels)}; "
+            f"expected labels without '|', which separates the labels of a set, got {listed(labels)}; "
             "predict_set in Python gives sets as columns"
         )
     return np.array(["|".join(np.array(labels, dtype=object)[row]) for row in sets], dtype=object)

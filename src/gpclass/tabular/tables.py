@@ -102,18 +102,18 @@ def read_table(path: str | Path, encoding: str | None = None) -> Table:
     """Read a CSV or TSV file (delimited by commas, semicolons, tabs or bars, names in the first line) or Parquet."""
     path = Path(path)
     if path.is_dir():
-        raise TableError(f"expected a table, and {path} is a folder")
+        raise TableError(f"expected a table: {path} is a folder")
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         raise TableError(f"File not found: {path}") from None
     except OSError as error:
-        raise TableError(f"expected a table, and {path} cannot be read: {error.strerror}") from None
+        raise TableError(f"Cannot read {path}: {error.strerror}") from None
     if content[:4] == b"PAR1":
         return _parquet(path)
     other = next((kind for start, kind in _SIGNATURES.items() if content.startswith(start)), None)
     if other:
-        raise TableError(f"expected a CSV, TSV or Parquet table, and {path} is {other}")
+        raise TableError(f"expected a CSV, TSV or Parquet file: {path} is {other}")
     return _parse(path, _decode(path, content, encoding))
 
 
@@ -123,7 +123,7 @@ def _decode(path: Path, content: bytes, encoding: str | None) -> str:
     try:
         text = content.decode(chosen).removeprefix("\ufeff")
     except LookupError:
-        raise TableError(f"expected an encoding of Python, got {encoding!r}") from None
+        raise TableError(f"expected a text encoding such as utf-8 or cp1252, got {encoding!r}") from None
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         hint = "save it as UTF-8" if encoding else "save it as UTF-8, or name its encoding (such as --encoding cp1252)"
@@ -133,7 +133,7 @@ def _decode(path: Path, content: bytes, encoding: str | None) -> str:
         line = text[: control.start()].count("\n") + 1
         raise TableError(f"{path}, line {line}: expected text, got the control character {control[0]!r}")
     if not text.strip():
-        raise TableError(f"expected a table in {path}, and it is empty")
+        raise TableError(f"expected a table: {path} is empty")
     return text
 
 
@@ -149,7 +149,7 @@ def _parse(path: Path, text: str) -> Table:
         positions.append(line)
         cells.append(row)
     if not cells:
-        raise TableError(f"{path}: expected rows below the line of column names, got none")
+        raise TableError(f"{path}: expected rows below the column names, got none")
     texts = dict(zip(names, zip(*cells, strict=True), strict=True))
     columns = {name: [None if cell.lower() in MISSING else cell for cell in cells] for name, cells in texts.items()}
     for name in [name for name in names if name.startswith(_UNNAMED)]:
@@ -157,9 +157,9 @@ def _parse(path: Path, text: str) -> Table:
             raise TableError(f"{path}, line 1: expected a name for every column, got none for {name[len(_UNNAMED) :]}")
     notes = []
     if not text.endswith(("\n", "\r")):
-        notes.append(f"{path}: the last line has no line end; if the file was cut off, its last row is wrong")
+        notes.append(f"{path}: the last line has no line break; the file may be truncated")
     if first is not None:
-        notes.append(f"{path}: the first column has no name and is taken for row names")
+        notes.append(f"{path}: the first column has no name and is treated as row names")
     if not columns:
         raise TableError(f"{path}, line 1: expected column names, got none")
     table = Table(str(path), columns, positions, notes=notes, missing_text=_missing_text(columns, texts))

@@ -28,7 +28,7 @@ def find_task(order: Any, regress: bool, unlabelled: Any) -> str:
         raise TableError(f"--ordinal: expected at least two labels, each once, in their order; got {list(order)}")
     missing = [label for label in order or () if as_text(label) is None]
     if missing:
-        raise TableError(f"--ordinal: expected labels, got {missing[0]!r}, which stands for a missing value")
+        raise TableError(f"--ordinal: expected labels, got {missing[0]!r}, which marks a missing value")
     return tasks[chosen[0]] if chosen else "classification"
 
 
@@ -102,7 +102,7 @@ def drop_missing(table: Table, target: str, notes: list[str]) -> Table:
     texts = table.missing_text.get(target, {})
     for text, count in Counter(texts.get(i) for i, cell in enumerate(cells) if cell is None).items():
         rows = "1 row has" if count == 1 else f"{count} rows have"
-        value = f"no {target!r}" if text is None else f"{text!r} as {target!r}, which stands for a missing value"
+        value = f"no {target!r}" if text is None else f"{text!r} as {target!r}, which marks a missing value"
         notes.append(f"{table.path}: {rows} {value}, left out")
     return replace(table.subset(known), notes=table.notes)
 
@@ -188,7 +188,7 @@ def label_notes(known: list[str]) -> list[str]:
             notes.append(f"labels that differ in capitals only: {shown}; are they the same?")
     single = [label for label, count in counts.items() if count == 1]
     if single:
-        notes.append(f"labels of one row each: {listed(single)}; their predictions cannot be evaluated")
+        notes.append(f"labels with one row each: {listed(single)}; their predictions cannot be evaluated")
     return notes
 
 
@@ -208,7 +208,7 @@ def read_weights(table: Table, name: str, target: str, notes: list[str]) -> np.n
         return values / values.mean()
     if np.any(values > 1):
         notes.append(
-            "weights are integers and taken for numbers of copies, of which scores leave out one; if they are not, "
+            "weights are integers and treated as numbers of copies: scores leave out one copy; if they are not copies, "
             "divide them by their mean"
         )
     return values
