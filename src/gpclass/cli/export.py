@@ -18,8 +18,9 @@ def export(
     """Write a model as an ONNX file, for predictions without Python.
 
     The file has standard ONNX operators only, and gives the same probabilities in ONNX Runtime, in a browser too. Each
-    column of the table that the model uses is an input of shape (N, 1): numbers, NaN where one is missing, or text,
-    empty where it is missing. Outputs are label and probabilities, or mean and sd of a regression.
+    column of the table that the model uses is an input of shape (N, 1): numbers, NaN where one is missing; dates as
+    days since 1970; or text, empty where it is missing. Columns of words and the engine nearest cannot be exported.
+    Outputs are label and probabilities, or mean and sd of a regression.
     """
     _check_output(onnx, model)
     from ..io.onnx.export import DTYPES, export_onnx
