@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import gpclass
 from gpclass.cli.app import app
+from gpclass.evaluation.class_scores import rarer
 from gpclass.evaluation.decisions import DecisionRule, best_threshold
 from gpclass.inference.calibration import LooPrediction, calibrate, least_lapse_rate
 from gpclass.likelihoods import Probit
@@ -18,6 +19,7 @@ from gpclass.tabular.card import card
 from gpclass.tabular.deciding import Decisions, decision_scores
 from gpclass.tabular.evaluation import class_table, formatted_scores, remarks, with_error
 from gpclass.tabular.tables import probability_text
+from gpclass.tabular.verdict import verdict
 from gpclass.training.neighbors import _COUNTS
 from gpclass.training.stacking import stacking_weights
 
@@ -63,6 +65,8 @@ def test_costs_in_words_and_in_pairs():
 def test_the_rarer_label_is_positive():
     assert Decisions().positive_position(LABELS, COUNTS) == 1
     assert Decisions(positive="fine").positive_position(LABELS, COUNTS) == 0
+    assert [rarer(counts) for counts in ([3, 2], [2, 3], [2, 2])] == [1, 0, 1]
+    assert Decisions().positive_position(["0", "1"], {"0": 5, "1": 5}) == 1
     assert Decisions().positive_position(["a", "b", "c"], {}) is None
     assert Decisions(positive=2).positive_position(["1", "2", "3"], {}) == 1
 
@@ -151,9 +155,10 @@ def test_costs_of_a_model_are_in_its_file_predictions_and_page(tmp_path, fixed_p
     assert scores["mean_cost"] == pytest.approx(rule.mean_cost(frame["y"], proba))
     np.testing.assert_array_equal(kept["decided"], rule.choose(proba))
     page = card(again, "m")
+    assert f"Its decisions cost {model.scores_['mean_cost']:.3g} per row, where " in verdict(model).sentence
     assert "probability of 0.0476 on" in page
     assert "columns by decision" in page
-    assert "By label; brackets are 95 % intervals" in page
+    assert "Decisions by label; brackets are 95 % intervals" in page
 
 
 def test_options_take_the_place_of_those_of_the_fit(fixed_parameters):
@@ -227,7 +232,9 @@ def test_columns_that_identify_rows_stand_in_front(tmp_path, fixed_parameters):
     assert evaluated["scores"]["rule"]["costs"] == [[0, 1], [50, 0]]
     assert evaluated["scores"]["by_class"][1]["label"] == "fraud"
     assert sum(map(sum, evaluated["confusion"])) == 200
-    assert "mean cost" in run("evaluate", saved, path).stdout
+    said = run("evaluate", saved, path).stdout
+    assert "mean cost" in said
+    assert "label \\ decided" in said
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """Partial dependence against scikit-learn's."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.inspection import partial_dependence
 
 from gpclass.tabular import dependence as module
-from gpclass.tabular.card_figures import shown_outputs
+from gpclass.tabular.card_figures import highest, shown_outputs
 from gpclass.tabular.dependence import Dependence, dependence, grid
 from gpclass.tabular.evaluation import evenly_spaced
 from gpclass.tabular.explanation import predictions
@@ -62,7 +64,10 @@ def test_of_many_classes_those_that_vary_most_are_shown(ordinal_model, model, re
     found = dependence(ordinal_model, "size")
     assert found.individual.shape == (60, 24, 3)
     np.testing.assert_allclose(found.individual.sum(axis=2), 1.0)
-    assert shown_outputs(model, []) == [1]
+    assert shown_outputs(model, []) == [model.positive_position()]
+    negative = copy.copy(model)
+    negative.positive = model.labels[1 - model.positive_position()]
+    assert shown_outputs(negative, []) == [1 - model.positive_position()]
     assert shown_outputs(regression_model, []) == [0]
     assert shown_outputs(ordinal_model, [found]) == [0, 1, 2]
 
@@ -72,6 +77,12 @@ def test_of_many_classes_those_that_vary_most_are_shown(ordinal_model, model, re
     curves = np.zeros((2, 3, 9))
     curves[:, 1, 3:] = np.arange(1, 7)
     assert shown_outputs(Many, [Dependence("x", [0, 1, 2], curves)]) == [3, 4, 5, 6, 7, 8]
+
+
+def test_small_probabilities_fill_the_panel():
+    rare = Dependence("x", [0, 1], np.array([[[0.98, 0.02], [0.96, 0.04]]]))
+    assert highest([rare], [1]) == pytest.approx(0.044)
+    assert highest([rare], [0]) == 1.0
 
 
 def test_the_band_holds_the_rows_own_curves(model):

@@ -51,9 +51,9 @@ def test_what_cannot_be_exported(saved, table_file, frame, model, tmp_path):
     near = gpclass.load(saved)
     numbers = frame[["size"]].to_numpy()
     near.estimator_ = NearestNeighborGPClassifier(hyper="fixed", global_model=False).fit(numbers, frame["species"])
-    assert "got NearestNeighborGPClassifier" in one_line(
-        run("export", gpclass.save(near, tmp_path / "n.gpclass"), path)
-    )
+    said = one_line(run("export", gpclass.save(near, tmp_path / "n.gpclass"), path))
+    assert "got NearestNeighborGPClassifier" in said
+    assert "--engine sparse" in said
     assert not path.exists()
 
 

@@ -1,14 +1,17 @@
 """Scores for new groups and for later rows beside leave-one-out."""
 
+import io
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rich.console import Console
 from typer.testing import CliRunner
 
 from gpclass import load
+from gpclass.cli import _tables as tables
 from gpclass.cli.app import app
 from gpclass.evaluation.groups import leave_group_out_proba
 from gpclass.tabular import TableError, TableModel, grouped
@@ -52,6 +55,13 @@ def test_scores_stand_beside_leave_one_out(model, frame):
     sentence = f"rows of the same 'patient' help each other: expect an error of {after} % for a new 'patient', "
     assert sentence + f"not {before} %" in model.notes_
     assert model.other_scores_["forward in time"]["rows"] == 67  # all but the first sixth of 80
+
+
+def test_heads_are_whole_in_a_narrow_window(model, monkeypatch):
+    screen = Console(file=io.StringIO(), width=80)
+    monkeypatch.setattr(tables, "out", screen)
+    tables.show_scores_side_by_side(model)
+    assert "leave-one-group-out" in screen.file.getvalue()
 
 
 def test_groups_and_times_are_no_predictors(model, frame):

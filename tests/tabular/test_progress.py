@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import gpclass
-from gpclass.cli._progress import WORDS, FitStatus, Line, ModelsStatus, StepsStatus
+from gpclass.cli._progress import WORDS, FitStatus, Line, ModelsStatus, StepsStatus, working
 from gpclass.training.monitor import Terminal, duration
 
 
@@ -205,3 +205,11 @@ def test_every_task_has_words():
     tasks = {name for path in parts for name in re.findall(r'monitor\.task\("([^"]+)"', path.read_text())}
     assert len(tasks) > 10
     assert tasks == set(WORDS)
+
+
+def test_work_without_steps_is_named_on_a_terminal_only():
+    for terminal in (True, False):
+        screen = console(terminal)
+        with working("permuting columns", screen):
+            pass
+        assert ("permuting columns" in shown(screen)) == terminal

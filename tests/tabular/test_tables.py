@@ -84,6 +84,7 @@ def test_what_is_no_number(tmp_path, cell):
         (b"a,b\n1,\xff\xfe\n", "line 2: expected utf-8 text"),
         (b"PAR1 but no more", "Parquet"),
         (b"PK\x03\x04 and so on", "is an Excel or zip file"),
+        (b"gpclass model\n{}", "is a model of gpclass"),
         (gzip.compress(b"a,b\n1,2\n", mtime=0), "is a compressed file"),
         ("price;y\n900;a\n950;b\n1,050;c\n", "'1,050' may be 1050 or 1.050"),
         ("a;b\n1,5;x\n2.5;y\n", "one decimal mark in the whole file, got '1,5' and '2.5'"),

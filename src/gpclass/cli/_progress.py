@@ -1,7 +1,8 @@
 """The progress of a command: a changing line or bars on a terminal, a line every ten seconds in a pipe or a file."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -67,6 +68,17 @@ class Line:
     def stop(self) -> None:
         if self._status is not None:
             self._status.stop()
+
+
+@contextmanager
+def working(text: str, console: Console = err) -> Iterator[None]:
+    """On a terminal, a line that says what is done while it is done."""
+    line = Line(console)
+    line.start(text)
+    try:
+        yield
+    finally:
+        line.stop()
 
 
 class FitStatus:

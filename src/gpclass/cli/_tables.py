@@ -60,14 +60,16 @@ def show_scores_side_by_side(model: TableModel) -> None:
     from ..tabular.grouped import side_by_side
 
     (_, *heads, _), *lines = side_by_side(model.how_, model.scores_, model.other_scores_)
-    table = Table("", *heads, "", box=None)
+    # A head is never cut off: it is one long word.
+    table = Table("", *[Column(head, min_width=max(map(len, head.split()))) for head in heads], "", box=None)
     for name, *values, reference in lines:
         table.add_row(name, *[Text(value, style="bold") for value in values], Text(reference, style="dim"))
     out.print(table)
 
 
-def show_confusion(classes: list[str], confusion: list[list[int]]) -> None:
-    table = Table("label \\ predicted", *[escape(name) for name in classes], box=None)
+def show_confusion(classes: list[str], confusion: list[list[int]], decided: bool) -> None:
+    """Rows by label, columns by prediction, or by decision."""
+    table = Table(f"label \\ {'decided' if decided else 'predicted'}", *[escape(name) for name in classes], box=None)
     for name, row in zip(classes, confusion, strict=True):
         table.add_row(Text(name), *[str(number) if number else "·" for number in row])
     out.print(table)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ._console import count, fail, out, print_json, print_line, print_notes
+from ._progress import working
 from .models import AsJson, Encoding, ModelFile, _load, _option
 
 if TYPE_CHECKING:
@@ -49,10 +50,12 @@ def explain(
     if row is None:
         from ..tabular import explain as explain_model
 
-        explained = explain_model(loaded)
+        with working("permuting columns"):
+            explained = explain_model(loaded)
         show = _show_columns
     else:
-        explained = _explain_row(loaded, row, data, encoding)
+        with working("computing contributions"):
+            explained = _explain_row(loaded, row, data, encoding)
         print_notes(explained["notes"])
         show = _show_row
     if json:

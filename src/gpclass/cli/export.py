@@ -20,8 +20,9 @@ def export(
     """Export a model to an ONNX file, for predictions without Python.
 
     The file uses standard ONNX operators only and gives the same probabilities in ONNX Runtime, also in a browser. It
-    has one input of shape (N, 1) for each column that the model uses: numbers (NaN if missing) or text (empty if
-    missing). The outputs are label and probabilities or, for regression, mean and sd.
+    has one input of shape (N, 1) for each column that the model uses: numbers (NaN if missing), dates as days since
+    1970, or text (empty if missing). Text columns of words and the engine nearest cannot be exported. The outputs are
+    label and probabilities or, for regression, mean and sd. Costs and thresholds are not part of the file.
     """
     _check_output(onnx, model)
     from ..io.onnx.export import DTYPES, export_onnx

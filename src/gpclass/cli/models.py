@@ -14,7 +14,7 @@ from . import _decisions as options
 from . import _tables as tables
 from ._console import count, fail, print_json, print_line, print_notes, write_stdout
 from ._options import TimeLimited, seconds
-from ._progress import FitStatus
+from ._progress import FitStatus, working
 
 if TYPE_CHECKING:
     from ..tabular import TableModel
@@ -307,7 +307,7 @@ def evaluate(
         return
     tables.show_scores(scores, f"{count(scores['rows'], 'row')} of {data}", loaded.labels)
     if counts and len(loaded.labels) < MANY_CLASSES:
-        tables.show_confusion(loaded.labels, counts)
+        tables.show_confusion(loaded.labels, counts, "rule" in scores)
 
 
 def card(
@@ -327,7 +327,9 @@ def card(
     from ..io.files import write_whole
     from ..tabular.card import card as make_card
 
-    write_whole(path, make_card(_load(model), model.name, rows=not without_rows))
+    with working("writing the page"):
+        page = make_card(_load(model), model.name, rows=not without_rows)
+    write_whole(path, page)
     if json:
         print_json({"out": str(path)})
     else:

@@ -58,6 +58,11 @@ def classification_scores(
     return scores
 
 
+def rarer(counts: Any) -> int:
+    """The rarer one of two classes; of equally frequent ones the second, such as 1 of 0 and 1."""
+    return int(counts[1] <= counts[0])
+
+
 def log_losses(labels: np.ndarray, proba: np.ndarray) -> np.ndarray:
     """The log loss of each row."""
     return -np.log(np.maximum(proba[np.arange(len(proba)), labels], 1e-300))
@@ -128,7 +133,7 @@ def _ranking(by_class: list[dict[str, Any]], shares: np.ndarray, positive: int |
     """ROC AUC and average precision: of the positive class of two, else means over the classes that have them."""
     own = None
     if len(shares) == 2:
-        own = int(shares.argmin()) if positive is None else positive
+        own = rarer(shares) if positive is None else positive
     among = [row for row in by_class if row["roc_auc"] is not None] if own is None else [by_class[own]]
     guess = float(np.mean([row["share"] for row in among])) if among else None
     found: dict[str, Any] = {"positive": own, "guess_average_precision": guess}

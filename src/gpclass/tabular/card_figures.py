@@ -84,26 +84,34 @@ def dependence_panels(model: TableModel, found: Sequence[Dependence]) -> str:
         colours = [to_hex(colour) for colour in rgb]
         names = zip(shown, colours, strict=True)
         key = pages.key([(labels[k], pages.adapted(colour, _IN_PAGE)) for k, colour in names])
-    ylabel = model.target if not labels else "probability" if len(labels) > 2 else f"probability of {labels[1]}"
+    ylabel = model.target if not labels else "probability" if len(labels) > 2 else f"probability of {labels[shown[0]]}"
+    top = highest(found, shown) if labels else None
 
     def draw(ax: Any, own: Dependence) -> None:
         draw_one = _draw_curves if own.deciles is not None else _draw_categories
         draw_one(ax, own, shown, colours)
         ax.set(xlabel=shortened(own.column), ylabel=ylabel)
-        if labels:
-            ax.set_ylim(-0.02, 1.02)
+        if top is not None:
+            ax.set_ylim(-0.02 * top, 1.02 * top)
 
     drawings = [figure(draw, f"Partial dependence on {own.column}", own, size=_PANEL) for own in found]
     return f'{key}<div class="panels">{"".join(drawings)}</div>'
 
 
 def shown_outputs(model: TableModel, found: Sequence[Dependence]) -> list[int]:
-    """Regression has one output; of two classes the second is shown; of many those whose probability varies most."""
+    """Regression has one output; of two classes the positive one is shown; of many those whose probability varies
+    most."""
     K = len(model.labels)
     if K <= 2:
-        return [max(K - 1, 0)]
+        return [model.positive_position() or 0]
     spread = np.max([np.ptp(own.average, axis=0) for own in found], axis=0)
     return sorted(np.argsort(-spread, kind="stable")[:_CURVES].tolist())
+
+
+def highest(found: Sequence[Dependence], shown: Sequence[int]) -> float:
+    """Where the axis of probabilities ends: at 1, or above the highest band where all are below one half."""
+    most = max(float(own.quantile(0.9)[:, shown].max()) for own in found)
+    return 1.0 if most >= 0.5 else 1.1 * most
 
 
 def _draw_curves(ax: Any, own: Dependence, shown: Sequence[int], colours: Sequence[Any]) -> None:

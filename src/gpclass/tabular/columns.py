@@ -16,7 +16,7 @@ from ..estimators._dates import parse_iso
 from ..estimators._frames import with_unit
 from ..estimators._inputs import LARGEST
 from ..estimators._words import Words
-from .tables import DASHES, Table, TableError, listed
+from .tables import DASHES, Table, TableError, listed, suggestion
 
 #: Names of columns.
 Names = Collection[str]
@@ -125,7 +125,9 @@ class Schema:
         if absent:
             expected = f"expected the columns of the training table in {table.path}"
             are = "is" if len(absent) == 1 else "are"
-            raise TableError(f"{expected}: {listed(absent)} {are} missing; it has {listed(list(table.columns))}")
+            others = [name for name in table.columns if name not in {column.name for column in self.used}]
+            found = f"it has {listed(list(table.columns))}{suggestion(absent[0], others)}"
+            raise TableError(f"{expected}: {listed(absent)} {are} missing; {found}")
         values: dict[str, Any] = {}
         notes = []
         for column in self.used:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..evaluation.class_scores import rarer
 from ..evaluation.decisions import DecisionRule, best_threshold
 from ..evaluation.intervals import Z_95, effective_rows, mean_and_error, wilson
 from .tables import TableError, label_text, listed
@@ -50,7 +51,7 @@ class Decisions:
             if text not in labels:
                 raise TableError(f"expected the positive label to be one of {listed(labels)}, got {text!r}")
             return labels.index(text)
-        return None if len(labels) != 2 else int(np.argmin([counts.get(label, 0) for label in labels]))
+        return rarer([counts.get(label, 0) for label in labels]) if len(labels) == 2 else None
 
     def rule(
         self, labels: list[str], positive: int | None, scored: Mapping[str, np.ndarray], weights: Any

@@ -257,7 +257,7 @@ def _rounded_out(low: float, high: float, digits: int) -> str:
 def class_table(scores: Mapping[str, Any], labels: Sequence[str]) -> tuple[str, list[str], list[list[str]]]:
     """Title, heads and rows, as text, of recall, precision and ranking by label; of many labels those with the lowest
     recall."""
-    order, title = list(range(len(labels))), "By label"
+    order, title = list(range(len(labels))), "Decisions by label" if "rule" in scores else "By label"
     if len(labels) >= MANY_CLASSES:
         recalls = [np.inf if row["recall"] is None else row["recall"] for row in scores["by_class"]]
         order = np.argsort(recalls, kind="stable")[:_WORST_CLASSES].tolist()

@@ -385,7 +385,7 @@ class TableModel(BaseEstimator):
         self.set_scored_, self.set_weights_ = self.scored_, self.scored_weights_
         self.rule_, decided, positive = None, None, None
         if self.task_ != "regression":
-            decisions, positive = self._decisions(), self._positive()
+            decisions, positive = self._decisions(), self.positive_position()
             self.rule_ = decisions.rule(self.labels, positive, scored, weights)
             decided = None if self.rule_ is None else decisions.decide(self.rule_, positive, scored, weights)
         self.scores_ = self._scores_of(scored, weights, positive, self.rule_, decided)
@@ -403,7 +403,7 @@ class TableModel(BaseEstimator):
         self.other_scores_: dict[str, dict[str, Any]] = {}
         for predictions, clusters, column in found:
             own = None if refit.weights is None else refit.weights[predictions.rows]
-            positive = None if self.task_ == "regression" else self._positive()
+            positive = None if self.task_ == "regression" else self.positive_position()
             decided = None
             if self.rule_ is not None:
                 decided = self._decisions().decide(self.rule_, positive, predictions.scored, own, clusters)
@@ -492,7 +492,7 @@ class TableModel(BaseEstimator):
         more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
         return ", ".join(shown[:12]) + more
 
-    def _positive(self, decisions: Decisions | None = None) -> int | None:
+    def positive_position(self, decisions: Decisions | None = None) -> int | None:
         """The positive label's position; None where there are several and none is named, and for regression."""
         own = self._decisions().updated(decisions or Decisions())
         return own.positive_position(self.labels, self._counts) if self.labels else None
@@ -504,12 +504,12 @@ class TableModel(BaseEstimator):
             return self.rule_
         if self.task_ == "regression":
             raise TableError("costs and thresholds are for labels; the model is a regression")
-        own, positive = self._decisions().updated(decisions), self._positive(decisions)
+        own, positive = self._decisions().updated(decisions), self.positive_position(decisions)
         return own.rule(self.labels, positive, self.scored_, self.scored_weights_)
 
     def rule_text(self) -> str:
         """What the rule of the fit does, in a sentence."""
-        return "" if self.rule_ is None else described(self.rule_, self._positive())
+        return "" if self.rule_ is None else described(self.rule_, self.positive_position())
 
     def decide(self, table: Any, decisions: Decisions | None = None) -> np.ndarray:
         """The decision of least expected cost, or by the threshold, for each row; "ask" where a person should look."""
@@ -631,7 +631,7 @@ class TableModel(BaseEstimator):
         known = {"y": numeric_values(table, self.target)} if regression else {"labels": self._positions(table)}
         scored = known | evaluation.predicted(self.estimator_, frame, self._classes())
         decided = None if rule is None else rule.choose(scored["proba"])
-        scores = self._scores_of(scored, weights, self._positive(decisions), rule, decided)
+        scores = self._scores_of(scored, weights, self.positive_position(decisions), rule, decided)
         return scores, scored | ({} if decided is None else {"decided": decided}), notes + frame_notes
 
     def _weighted(self, table: Table, notes: list[str]) -> tuple[Table, np.ndarray | None]:

@@ -33,6 +33,7 @@ _SIGNATURES = {
     b"\xd0\xcf\x11\xe0": "an Excel file; save the sheet as CSV",
     b"\x1f\x8b": "a compressed file; unpack it first",
     b"%PDF": "a PDF file",
+    b"gpclass model\n": "a model of gpclass",
 }
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
@@ -86,10 +87,14 @@ class Table:
 
 def closest(name: str, names: list[str]) -> str:
     """The existing names, and the one that was probably meant."""
+    return f"which has {listed(names)}{suggestion(name, names)}"
+
+
+def suggestion(name: str, names: list[str]) -> str:
+    """The name that was probably meant, if any is like it."""
     lower = {known.lower(): known for known in names}
     near = get_close_matches(name.lower(), lower, 1, 0.5) or [known for known in lower if name.lower() in known]
-    suggestion = f"; did you mean {lower[near[0]]!r}?" if near else ""
-    return f"which has {listed(names)}{suggestion}"
+    return f"; did you mean {lower[near[0]]!r}?" if near else ""
 
 
 def listed(names: list[str], most: int = 8) -> str:

@@ -43,6 +43,11 @@ def _of_classes(target: str, scores: Mapping[str, Any]) -> Verdict:
         sentence = f"{start}: {wrong}, where guessing is wrong for {percent(guess)}."
         if scores["log_loss"] + 2.0 * (scores["log_loss_se"] or np.inf) < scores["guess_log_loss"]:
             sentence += " Its probabilities still say more than the class frequencies do."
+    if "mean_cost" in scores:
+        sentence += (
+            f" Its decisions cost {scores['mean_cost']:.3g} per row, where {scores['guess_decision']!r} for all rows "
+            f"costs {scores['guess_mean_cost']:.3g}."
+        )
     third = (percent(scores["calibration_error"]), "calibration error: mean gap between confidence and accuracy")
     if "mean_steps_off" in scores:
         third = (f"{scores['mean_steps_off']:.2f}", "steps off in the order of the classes, on average")

@@ -109,7 +109,7 @@ def _refuse_estimator(estimator: Any) -> None:
     if isinstance(estimator, (NearestNeighborGPClassifier, NearestNeighborGPRegressor)):
         raise ExportError(
             f"expected a model with a posterior of its own, got {name}, which solves equations for every row; "
-            "SparseGPClassifier, IVMClassifier and IVMRegressor are for many rows too"
+            "SparseGPClassifier (--engine sparse), IVMClassifier and IVMRegressor (--engine ivm) are for many rows too"
         )
     known = (GPEstimator, ViewVotingClassifier, VirtualVectorClassifier)
     if not isinstance(estimator, known):
