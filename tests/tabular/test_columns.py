@@ -79,7 +79,7 @@ def test_later_tables_are_held_to_the_first(frame):
     assert notes == []
     with pytest.raises(TableError, match="'size', 'colour' are missing; it has 'plant'"):
         schema.frame(from_frame(frame[["plant", "weight"]]))
-    with pytest.raises(TableError, match=r"'size' is not there; .*; did you mean 'Size'"):
+    with pytest.raises(TableError, match=r"'size' is missing; .*; did you mean 'Size'"):
         schema.frame(from_frame(frame.rename(columns={"size": "Size"})))
     with pytest.raises(TableError, match="row 1, column 'size': expected a number, got 'big'"):
         schema.frame(from_frame(frame.assign(size="big")))

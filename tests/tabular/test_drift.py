@@ -104,7 +104,7 @@ def test_numbers_and_ordered_labels(regression_model, ordinal_model, frame):
 
 
 def test_tables_that_cannot_be_compared_are_refused(model, frame):
-    with pytest.raises(TableError, match="'size' is not there"):
+    with pytest.raises(TableError, match="'size' is missing"):
         check_drift(model, frame.drop(columns="size"))
     with pytest.raises(TableError, match="expected a number, got 'big'"):
         check_drift(model, frame.assign(size="big"))
