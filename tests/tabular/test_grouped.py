@@ -6,14 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import train_test_split
 from typer.testing import CliRunner
 
-from gpclass import load
+from gpclass import GPClassifier, load
 from gpclass.cli.app import app
 from gpclass.evaluation.groups import leave_group_out_proba
 from gpclass.tabular import TableError, TableModel, grouped
 from gpclass.tabular.card import card
-from gpclass.tabular.evaluation import Predictions
+from gpclass.tabular.evaluation import Predictions, held_out, with_absent
+from gpclass.tabular.imputation import ViewImputer
 from gpclass.tabular.tables import from_frame
 
 
@@ -184,8 +186,22 @@ def test_labels_that_come_later():
     assert "forward in time: 10 rows are not predicted, as all rows to learn from have the same target" in model.notes_
     assert "forward in time: 2 rows have a label that is not among the rows they are predicted from" in model.notes_
     assert forward["log_loss"] < 2.0
-    proba = grouped._with_absent(np.array([[0.7, 0.3, 0.0]]), np.array([False, False, True]), 8)
-    assert_allclose(proba, [[0.7 * 29 / 30, 0.3 * 29 / 30, 1 / 30]])
+    proba = with_absent(np.array([[0.7, 0.3, 0.0]]), np.array([False, False, True]), 8)
+    least = 1 / (10 * 8 * 2 + 11 * 3)
+    assert_allclose(proba, [[0.7 * (1 - least), 0.3 * (1 - least), least]])
+
+
+def test_a_label_that_only_held_out_rows_have_is_not_impossible():
+    x = np.random.default_rng(0).normal(size=40)
+    y, raw = np.where(x > 0, "p", "q"), pd.DataFrame({"x": x})
+    classes, weights = np.array(["p", "q", "r"]), np.full(40, 2.0)
+    _, test = train_test_split(np.arange(40), test_size=8, random_state=0)  # a label of one row: not stratified
+    y[test[0]] = "r"
+    estimator = GPClassifier("rbf", hyper="fixed", inference="laplace")
+    for own, n in ((None, 32), (weights, 64)):
+        scored = held_out(estimator, ViewImputer({}), raw, y, classes, 0, (), own).scored
+        assert_allclose(scored["proba"][:, 2], 1 / (10 * n * 2 + 11 * 3))
+        assert_allclose(scored["proba"].sum(axis=1), 1.0)
 
 
 def test_differences_that_are_not_clear_give_no_sentence():

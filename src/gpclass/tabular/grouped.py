@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t as student_t
-from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from ..evaluation.groups import (
@@ -22,7 +21,7 @@ from ..evaluation.groups import (
 )
 from ..evaluation.metrics import label_positions
 from .columns import Column
-from .evaluation import Predictions, fit_clone, formatted_scores, log_losses, predicted
+from .evaluation import Predictions, formatted_scores, log_losses, refit_predictions
 from .imputation import ViewImputer
 from .tables import Table, TableError, listed
 
@@ -168,18 +167,9 @@ def _refitted(how: str, refit: Refit, splits: Sequence[tuple[np.ndarray, np.ndar
         if len(np.unique(y[train])) < 2:
             skipped += len(test)
             continue
-        own = clone(imputer).fit(raw.iloc[train])
-        model, _ = fit_clone(
-            estimator, own.transform(raw.iloc[train]), y[train], None if weights is None else weights[train], callbacks
-        )
-        found = predicted(model, own.transform(raw.iloc[test]), classes)
-        if classes is None:
-            found = {"y": y[test]} | found
-        else:
-            labels = label_positions(y[test], classes)
-            absent = ~np.isin(np.arange(len(classes)), label_positions(np.unique(y[train]), classes))
-            unknown += int(np.count_nonzero(absent[labels]))
-            found = {"labels": labels, "proba": _with_absent(found["proba"], absent, len(train))}
+        found = refit_predictions(estimator, imputer, raw, y, classes, train, test, callbacks, weights)
+        if classes is not None:
+            unknown += int(np.count_nonzero(~np.isin(y[test], y[train])))
         rows.append(test)
         for name, values in found.items():
             parts[name].append(values)
@@ -190,13 +180,6 @@ def _refitted(how: str, refit: Refit, splits: Sequence[tuple[np.ndarray, np.ndar
     if unknown:
         notes.append(f"{how}: {unknown} rows have a label that is not among the rows they are predicted from")
     return Predictions(how, np.concatenate(rows), {name: np.concatenate(part) for name, part in parts.items()})
-
-
-def _with_absent(proba: np.ndarray, absent: np.ndarray, n_train: int) -> np.ndarray:
-    """Labels without training rows have the least probability that n rows leave to any label."""
-    least = 1.0 / ((n_train + 2) * len(absent))
-    proba = np.where(absent, 0.0, proba)
-    return np.where(absent, least, proba / proba.sum(axis=1, keepdims=True) * (1.0 - least * absent.sum()))
 
 
 def _note_labels_of_one_group(y: np.ndarray, groups: np.ndarray, notes: list[str]) -> None:
