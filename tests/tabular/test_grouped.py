@@ -11,9 +11,11 @@ from typer.testing import CliRunner
 
 from gpclass import GPClassifier, load
 from gpclass.cli.app import app
+from gpclass.evaluation.class_scores import classification_scores
 from gpclass.evaluation.groups import leave_group_out_proba
 from gpclass.tabular import TableError, TableModel, grouped
 from gpclass.tabular.card import card
+from gpclass.tabular.deciding import Decisions, decision_scores
 from gpclass.tabular.evaluation import Predictions, held_out, with_absent
 from gpclass.tabular.imputation import ViewImputer
 from gpclass.tabular.tables import from_frame
@@ -202,6 +204,47 @@ def test_a_label_that_only_held_out_rows_have_is_not_impossible():
         scored = held_out(estimator, ViewImputer({}), raw, y, classes, 0, (), own).scored
         assert_allclose(scored["proba"][:, 2], 1 / (10 * n * 2 + 11 * 3))
         assert_allclose(scored["proba"].sum(axis=1), 1.0)
+
+
+def test_copies_of_rows_make_no_score_more_certain():
+    """With clusters of four copies of a row, all errors and verdicts are about those of the rows alone."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(2.0, 2.0, 60)
+    labels = (rng.random(60) < p).astype(int)
+    rule = Decisions({"false_negative": 3}, positive="b").rule(["a", "b"], 1, {}, None)
+
+    def scores(copies):
+        scored = {"labels": np.repeat(labels, copies), "proba": np.repeat(np.column_stack([1 - p, p]), copies, axis=0)}
+        decided = rule.choose(scored["proba"])
+        own = classification_scores(**scored, decided=decided) | decision_scores(rule, scored["labels"], decided, None)
+        clusters = np.repeat(np.arange(60), copies)
+        return own, grouped.errors_by_cluster(own, scored, clusters, None, rule, decided)
+
+    (alone, _), (naive, found) = scores(1), scores(4)
+    for name in ("error", "log_loss", "brier", "mean_cost"):
+        assert_allclose(found[f"{name}_se"], alone[f"{name}_se"])
+        assert naive[f"{name}_se"] < 0.6 * alone[f"{name}_se"]
+    for own, copied in zip(found["by_class"], naive["by_class"], strict=True):
+        for name in ("recall", "precision", "roc_auc", "average_precision"):
+            width, before = (one[f"{name}_high"] - one[f"{name}_low"] for one in (own, copied))
+            assert width > 1.5 * before
+
+
+def test_a_guess_is_not_beaten_by_copies():
+    """Eight rows of twelve right, as thirty-fold copies."""
+    labels = np.repeat(np.arange(12) % 2, 30)
+    wrong = np.repeat(np.arange(12) < 4, 30)
+    p = np.where(wrong == (labels == 1), 0.3, 0.7)
+    scored = {"labels": labels, "proba": np.column_stack([1 - p, p])}
+    rule = Decisions({"false_negative": 1}, positive="b").rule(["a", "b"], 1, {}, None)
+    decided = rule.choose(scored["proba"])
+    own = classification_scores(**scored) | decision_scores(rule, labels, decided, None)
+    names = [f"{name}_beats_guess" for name in ("error", "log_loss", "mean_cost")]
+    assert all(own[name] for name in names)
+    by_row = grouped.errors_by_cluster(own, scored, np.arange(360), None, rule, decided)
+    assert all(by_row[name] for name in names)
+    by_cluster = grouped.errors_by_cluster(own, scored, np.repeat(np.arange(12), 30), None, rule, decided)
+    assert not any(by_cluster[name] for name in names)
 
 
 def test_differences_that_are_not_clear_give_no_sentence():

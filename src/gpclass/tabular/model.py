@@ -402,7 +402,9 @@ class TableModel(BaseEstimator):
             decided = None if self.rule_ is None else self.rule_.choose(predictions.scored["proba"])
             positive = None if self.task_ == "regression" else self._positive()
             scores = self._scores_of(predictions.scored, own, positive, self.rule_, decided)
-            self.other_scores_[predictions.how] = grouped.errors_by_cluster(scores, predictions.scored, clusters, own)
+            self.other_scores_[predictions.how] = grouped.errors_by_cluster(
+                scores, predictions.scored, clusters, own, self.rule_, decided
+            )
             note = grouped.comparison(usual, predictions, clusters, str(column), self.target)
             self.notes_ += [note] if note else []
 
