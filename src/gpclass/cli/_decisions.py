@@ -37,7 +37,12 @@ Reject = Annotated[
     ),
 ]
 Positive = Annotated[
-    str | None, typer.Option(help="The positive label; otherwise the rarer of two.", show_default=False)
+    str | None,
+    typer.Option(
+        help="The positive label; otherwise the rarer of two. Another one than in fit ends the threshold and the "
+        "false_negative and false_positive costs of the model.",
+        show_default=False,
+    ),
 ]
 ClassWeight = Annotated[
     str | None,

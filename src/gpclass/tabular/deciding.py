@@ -39,8 +39,15 @@ class Decisions:
         return any(value is not None for value in (self.costs, self.threshold, self.reject))
 
     def updated(self, given: Self) -> Self:
-        """With what is given in place of the own; new costs end the threshold that went with the old ones."""
+        """With what is given in place of the own; new costs end the threshold that went with the old ones.
+
+        Another positive label ends the threshold and the costs of false negatives and positives: they are those of the
+        old one. Costs of pairs of labels stay.
+        """
         own = replace(self, threshold=None) if given.costs is not None else self
+        if given.positive is not None and str(label_text(given.positive)) != str(label_text(self.positive)):
+            costs = {key: cost for key, cost in (self.costs or {}).items() if as_pair(key) is not None}
+            own = replace(self, threshold=None, costs=costs or None)
         return replace(own, **{name: value for name, value in vars(given).items() if value is not None})
 
     def positive_position(self, labels: list[str], counts: Mapping[str, float]) -> int | None:
