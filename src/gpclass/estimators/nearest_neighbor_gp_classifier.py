@@ -140,7 +140,7 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
             settings = replace(self._check_settings(), stacks=bool(self.global_model), calibrates=self._calibrates)
             place, y = place_of(self.device, X), check_labels(host_labels(y, X))
             sample_weight, X = host_labels(sample_weight, X, "sample_weight"), host_rows(X)
-            inputs, rows, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
+            inputs, rows, y = Inputs.fit(self, X, y, sample_weight, order="C", ensure_min_samples=2)
             rows, y = rows[n_left_out:], y[n_left_out:]
             labels = Labels.of(y) if classes is None else Labels.listed(classes)
             codes, factors = labels.encode(y), None
