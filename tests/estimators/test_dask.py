@@ -541,6 +541,16 @@ def test_hardly_more_rows_than_the_sample(table, monkeypatch):
     assert model.n_samples_seen_ == 1500
 
 
+@pytest.mark.parametrize("kind", [SparseGPClassifier, NearestNeighborGPClassifier])
+def test_missing_values_of_new_rows_are_filled_as_from_memory(frame, kind):
+    many = frame.assign(kind=[f"k{i % 200}" for i in range(1500)])
+    many.loc[0, "a"] = 40.0  # the rows that hold all categories are copies of the first
+    columns = ["a", "b", "kind"]
+    parts = dd.from_pandas(many, npartitions=3)
+    model = kind(hyper="fixed", random_state=0).fit(parts[columns], parts["y"])
+    assert abs(model._inputs.feature_map.fills[0]) < 0.5
+
+
 def test_text_is_refused(frame):
     told = [f"{word} number {i}" for i, word in enumerate(["good", "bad", "fair"] * 500)]
     parts = dd.from_pandas(frame.assign(note=told), npartitions=3)

@@ -12,6 +12,7 @@ from gpclass import (
     GPRegressor,
     IVMClassifier,
     NearestNeighborGPClassifier,
+    NearestNeighborGPRegressor,
     NullCategoryClassifier,
     SparseGPClassifier,
     ViewVotingClassifier,
@@ -167,3 +168,31 @@ def test_features_by_hand():
     whole = rows[[0, 2, 3]]
     none_missing = FeatureMap.fit(whole, np.array([False, True]), {}, {}, adds=True)
     assert none_missing.transform(whole, {}) is whole
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GPClassifier("rbf", hyper="fixed", inference="laplace"),
+        NearestNeighborGPClassifier(hyper="fixed", random_state=0),
+        NearestNeighborGPRegressor(hyper="fixed", random_state=0),
+    ],
+)
+def test_rows_of_weight_0_tell_nothing_of_missing_values(estimator):
+    more = np.full((20, 3), 50.0)
+    more[:, 1] = np.nan  # a column with all values elsewhere
+    longer, weights = np.vstack([X, more]), np.repeat([1.0, 0.0], [N, 20])
+    alone = clone(estimator).fit(X, Y, sample_weight=np.ones(N))
+    found = clone(estimator).fit(longer, np.append(Y, np.arange(20) % 2), sample_weight=weights)
+    assert found._inputs.feature_names == alone._inputs.feature_names
+    np.testing.assert_array_equal(found._inputs.feature_map.fills, np.nanmedian(X, axis=0))
+    np.testing.assert_allclose(found.predict(X), alone.predict(X))
+
+
+def test_a_column_with_values_in_rows_of_weight_0_only_is_left_out():
+    gaps = X.copy()
+    gaps[:40, 1] = np.nan
+    weights = np.repeat([1.0, 0.0], [40, 20])
+    with pytest.warns(UserWarning, match="no value in any row"):
+        found = GPClassifier("rbf", hyper="fixed", inference="laplace").fit(gaps, Y, sample_weight=weights)
+    assert np.isinf(found._inputs.scale[1])

@@ -45,8 +45,8 @@ from tests.kernels.test_contract import ROWS as KERNEL_ROWS
 TOLERANCE = 1e-10
 ABOUT = {"gpclass": "test"}
 NEIGHBORS = (
-    "expected a model with a posterior of its own, got {}, which solves equations for every row; SparseGPClassifier, "
-    "IVMClassifier and IVMRegressor are for many rows too"
+    "expected a model with a posterior of its own, got {}, which solves equations for every row; "
+    "SparseGPClassifier (--engine sparse), IVMClassifier and IVMRegressor (--engine ivm) are for many rows too"
 )
 REFUSED_ESTIMATORS = {
     name: NEIGHBORS.format(name) for name in ("NearestNeighborGPClassifier", "NearestNeighborGPRegressor")

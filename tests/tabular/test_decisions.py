@@ -168,12 +168,23 @@ def test_options_take_the_place_of_those_of_the_fit(fixed_parameters):
     assert model.rule(Decisions(threshold=0.1)).threshold == {"fraud": 0.1}
     assert model.rule(Decisions(threshold=0.1)).costs[1, 0] == 9.0
     assert model.rule(Decisions({"false_negative": 3.0})).threshold is None
-    assert model.rule(Decisions(positive="fine")).threshold == {"fine": 0.3}
+    assert model.rule(Decisions(positive="fine")) is None  # threshold and costs were about the other label
     assert model.rule(Decisions()) is model.rule_
     scores = [model.evaluate(frame, Decisions(positive=label))[0] for label in LABELS]
     assert [one["positive"] for one in scores] == [0, 1]
     with pytest.raises(TableError, match="got 'common'"):
         model.rule(Decisions(positive="common"))
+
+
+def test_another_positive_label_ends_what_was_said_of_the_old_one(fixed_parameters):
+    model = TableModel("y", threshold=0.1, drop=["id"], engine="laplace").fit(frauds())
+    assert model.rule(Decisions(positive="fraud")).threshold == {"fraud": 0.1}  # that of the fit, the rarer one
+    assert model.rule(Decisions(positive="fine")) is None
+    assert model.rule(Decisions(positive="fine", threshold=0.3)).threshold == {"fine": 0.3}
+    own = Decisions({"false_negative": 9, "fraud->fine": 4}, positive="fraud")
+    assert own.updated(Decisions(positive="fine")) == Decisions({"fraud->fine": 4}, positive="fine")
+    assert own.updated(Decisions(positive="fraud", reject=0.1)).costs == own.costs
+    assert own.updated(Decisions({"false_positive": 2}, positive="fine")).costs == {"false_positive": 2}
 
 
 def test_a_label_keeps_its_type_and_a_wrong_one_is_found_before_the_fit(tmp_path, monkeypatch, fixed_parameters):

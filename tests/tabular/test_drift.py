@@ -1,12 +1,14 @@
 """Drift of a new table against the training table: what is reported, and what is not."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chi2
 
 from gpclass.tabular import TableError, TableModel, check_drift
-from gpclass.tabular.drift import _of_categories, _of_numbers
+from gpclass.tabular.drift import _of_categories, _of_new_categories, _of_numbers
 from tests.tabular.conftest import flowers
 
 
@@ -119,3 +121,38 @@ def test_rows_that_are_kept_are_spread_over_the_table():
     quarters = np.histogram(np.array(model.sample_.columns["t"], float), bins=4)[0]
     assert quarters.min() > 100
     assert not any(row["changed"] for row in check_drift(model, frame)["columns"])
+
+
+def test_many_categories_that_were_all_replaced(fixed_parameters):
+    """Each is too rare for the chi-square test."""
+    rng = np.random.default_rng(0)
+    n = 200
+    frame = pd.DataFrame({"a": rng.normal(size=n), "city": [f"c{i}" for i in rng.integers(120, size=n)]})
+    frame["y"] = np.where(frame["a"] + 0.5 * rng.normal(size=n) > 0, "p", "q")
+    model = TableModel("y", category=["city"], engine="laplace").fit(frame)
+    same = frame.assign(city=[f"c{i}" for i in rng.integers(120, size=n)])
+    assert not by_column(check_drift(model, same))["city"]["changed"]
+    city = by_column(check_drift(model, frame.assign(city="z" + same["city"])))["city"]
+    assert city["changed"]
+    assert city["p_value"] < 1e-10
+
+
+@pytest.mark.parametrize(("n_before", "n", "n_categories"), [(60, 30, 10), (200, 200, 120), (100, 300, 1000)])
+def test_new_categories_give_few_false_alarms(n_before, n, n_categories):
+    """Random divisions of rows: the share is as expected, and p-values below 0.05 are at most one in 20."""
+    rng = np.random.default_rng(1)
+    cells = (n_categories * rng.random(n_before + n) ** 2).astype(int)
+    found = []
+    for _ in range(300):
+        parts = np.split(rng.permutation(cells), [n_before])
+        found.append(_of_new_categories(*(Counter(part.tolist()) for part in parts)))
+    excess, p = np.array(found).T
+    assert abs(excess.mean()) < 4 * excess.std() / np.sqrt(300)
+    assert np.mean(p < 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+
+
+def test_new_categories_by_hand():
+    """Of four rows, one is new: a category of one row is new in one case of four."""
+    assert _of_new_categories({"a": 3}, {"b": 1}) == pytest.approx((0.75, 0.25))
+    assert _of_new_categories({"a": 2}, {"a": 1}) == pytest.approx((0.0, 1.0))
+    assert _of_new_categories({"a": 2}, {}) == (0.0, 1.0)

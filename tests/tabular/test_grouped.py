@@ -8,15 +8,19 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rich.console import Console
+from sklearn.model_selection import train_test_split
 from typer.testing import CliRunner
 
-from gpclass import load
+from gpclass import GPClassifier, load
 from gpclass.cli import _tables as tables
 from gpclass.cli.app import app
+from gpclass.evaluation.class_scores import classification_scores
 from gpclass.evaluation.groups import leave_group_out_proba
 from gpclass.tabular import TableError, TableModel, grouped
 from gpclass.tabular.card import card
-from gpclass.tabular.evaluation import Predictions
+from gpclass.tabular.deciding import Decisions, decision_scores
+from gpclass.tabular.evaluation import Predictions, held_out, with_absent
+from gpclass.tabular.imputation import ViewImputer
 from gpclass.tabular.tables import from_frame
 
 
@@ -195,8 +199,63 @@ def test_labels_that_come_later():
     assert "forward in time: 10 rows are not predicted, their training rows all have the same target" in model.notes_
     assert "forward in time: 2 rows have a label that does not occur in their training rows" in model.notes_
     assert forward["log_loss"] < 2.0
-    proba = grouped._with_absent(np.array([[0.7, 0.3, 0.0]]), np.array([False, False, True]), 8)
-    assert_allclose(proba, [[0.7 * 29 / 30, 0.3 * 29 / 30, 1 / 30]])
+    proba = with_absent(np.array([[0.7, 0.3, 0.0]]), np.array([False, False, True]), 8)
+    least = 1 / (10 * 8 * 2 + 11 * 3)
+    assert_allclose(proba, [[0.7 * (1 - least), 0.3 * (1 - least), least]])
+
+
+def test_a_label_that_only_held_out_rows_have_is_not_impossible():
+    x = np.random.default_rng(0).normal(size=40)
+    y, raw = np.where(x > 0, "p", "q"), pd.DataFrame({"x": x})
+    classes, weights = np.array(["p", "q", "r"]), np.full(40, 2.0)
+    _, test = train_test_split(np.arange(40), test_size=8, random_state=0)  # a label of one row: not stratified
+    y[test[0]] = "r"
+    estimator = GPClassifier("rbf", hyper="fixed", inference="laplace")
+    for own, n in ((None, 32), (weights, 64)):
+        scored = held_out(estimator, ViewImputer({}), raw, y, classes, 0, (), own).scored
+        assert_allclose(scored["proba"][:, 2], 1 / (10 * n * 2 + 11 * 3))
+        assert_allclose(scored["proba"].sum(axis=1), 1.0)
+
+
+def test_copies_of_rows_make_no_score_more_certain():
+    """With clusters of four copies of a row, all errors and verdicts are about those of the rows alone."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(2.0, 2.0, 60)
+    labels = (rng.random(60) < p).astype(int)
+    rule = Decisions({"false_negative": 3}, positive="b").rule(["a", "b"], 1, {}, None)
+
+    def scores(copies):
+        scored = {"labels": np.repeat(labels, copies), "proba": np.repeat(np.column_stack([1 - p, p]), copies, axis=0)}
+        decided = rule.choose(scored["proba"])
+        own = classification_scores(**scored, decided=decided) | decision_scores(rule, scored["labels"], decided, None)
+        clusters = np.repeat(np.arange(60), copies)
+        return own, grouped.errors_by_cluster(own, scored, clusters, None, rule, decided)
+
+    (alone, _), (naive, found) = scores(1), scores(4)
+    for name in ("error", "log_loss", "brier", "mean_cost"):
+        assert_allclose(found[f"{name}_se"], alone[f"{name}_se"])
+        assert naive[f"{name}_se"] < 0.6 * alone[f"{name}_se"]
+    for own, copied in zip(found["by_class"], naive["by_class"], strict=True):
+        for name in ("recall", "precision", "roc_auc", "average_precision"):
+            width, before = (one[f"{name}_high"] - one[f"{name}_low"] for one in (own, copied))
+            assert width > 1.5 * before
+
+
+def test_a_guess_is_not_beaten_by_copies():
+    """Eight rows of twelve right, as thirty-fold copies."""
+    labels = np.repeat(np.arange(12) % 2, 30)
+    wrong = np.repeat(np.arange(12) < 4, 30)
+    p = np.where(wrong == (labels == 1), 0.3, 0.7)
+    scored = {"labels": labels, "proba": np.column_stack([1 - p, p])}
+    rule = Decisions({"false_negative": 1}, positive="b").rule(["a", "b"], 1, {}, None)
+    decided = rule.choose(scored["proba"])
+    own = classification_scores(**scored) | decision_scores(rule, labels, decided, None)
+    names = [f"{name}_beats_guess" for name in ("error", "log_loss", "mean_cost")]
+    assert all(own[name] for name in names)
+    by_row = grouped.errors_by_cluster(own, scored, np.arange(360), None, rule, decided)
+    assert all(by_row[name] for name in names)
+    by_cluster = grouped.errors_by_cluster(own, scored, np.repeat(np.arange(12), 30), None, rule, decided)
+    assert not any(by_cluster[name] for name in names)
 
 
 def test_differences_that_are_not_clear_give_no_sentence():

@@ -41,7 +41,12 @@ Reject = Annotated[
 ]
 Positive = Annotated[
     str | None,
-    typer.Option(help="Positive label; default: the rarer of two.", show_default=False, metavar="LABEL"),
+    typer.Option(
+        help="Positive label; default: the rarer of two. Another one than in fit drops the threshold and the "
+        "false_negative and false_positive costs of the model.",
+        show_default=False,
+        metavar="LABEL",
+    ),
 ]
 ClassWeight = Annotated[
     str | None,

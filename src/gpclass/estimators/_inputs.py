@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..kernels import Columns, Kernel, PerClass, WeightedSum
 from ..kernels.rows import Rows, features, with_features
@@ -62,10 +62,13 @@ class Inputs:
     # ---- fitting ------------------------------------------------------------------------------------
 
     @classmethod
-    def fit(cls, estimator: Any, X: Any, y: Any = NO_TARGET, **checks: Any) -> tuple[Inputs, np.ndarray, Any]:
+    def fit(
+        cls, estimator: Any, X: Any, y: Any = NO_TARGET, sample_weight: Any = None, **checks: Any
+    ) -> tuple[Inputs, np.ndarray, Any]:
         """Inputs without scaling yet, the checked rows, and y as scikit-learn's ``validate_data`` returns it.
 
-        Nothing is written on the estimator: its checks run on a shallow copy.
+        What stands for missing values is learned from rows of positive ``sample_weight`` alone. Nothing is written on
+        the estimator: its checks run on a shallow copy.
         """
         probe, missing = copy.copy(estimator), takes_missing(estimator)
         vars(probe).pop("feature_names_in_", None)
@@ -77,15 +80,19 @@ class Inputs:
         n = rows.shape[1]
         inputs = cls(n, names, np.zeros(n), np.ones(n), frame, takes_missing=missing)
         if allowed and not missing:
-            inputs, rows = inputs._with_features(rows, X, estimator.kernel, default)
+            inputs, rows = inputs._with_features(rows, _counting(sample_weight, rows), X, estimator.kernel, default)
         return inputs, rows, y
 
-    def _with_features(self, rows: np.ndarray, X: Any, kernel: Any, adds: bool) -> tuple[Inputs, np.ndarray]:
-        """The same with a map from the columns to features, and the features of the training rows X.
+    def _with_features(
+        self, rows: np.ndarray, counting: np.ndarray, X: Any, kernel: Any, adds: bool
+    ) -> tuple[Inputs, np.ndarray]:
+        """The same with a map from the columns to features, learned from the rows that are ``counting`` (n,), and the
+        features of the training rows X.
 
         A kernel that the user gives has its own meaning of columns, so that nothing is added for it.
         """
-        empty = np.isnan(rows).all(axis=0)
+        learned = rows[counting]
+        empty = np.isnan(learned).all(axis=0)
         if np.any(empty):
             named = [self.column_names[j] for j in np.flatnonzero(empty)]
             if np.all(empty):
@@ -93,7 +100,7 @@ class Inputs:
             warnings.warn(f"columns {named} have no value in any row: they are left out", stacklevel=5)
         frame = self.frame
         codes = self._coded_columns(kernel)
-        features_of = FeatureMap.fit(rows, codes, frame.places(frame.times), frame.places(frame.words), adds)
+        features_of = FeatureMap.fit(learned, codes, frame.places(frame.times), frame.places(frame.words), adds)
         rows = features_of.transform(rows, frame.texts(X))
         n = rows.shape[1]
         scale = np.append(np.where(empty, np.inf, 1.0), np.ones(n - len(empty)))
@@ -257,6 +264,15 @@ class Inputs:
         elif isinstance(rows, Rows):
             _refuse_unknown_rows(rows)
         return self.scaled(rows)
+
+
+def _counting(sample_weight: Any, rows: np.ndarray) -> np.ndarray:
+    """Which rows (n,) have positive weight; all where none has, which estimators refuse."""
+    everything = np.ones(len(rows), bool)
+    if sample_weight is None:
+        return everything
+    weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    return weights > 0 if np.any(weights > 0) else everything
 
 
 def _refuse_unknown_rows(rows: Rows) -> None:

@@ -181,12 +181,12 @@ class GPClassifier(GPClassifierMixin, GPEstimator):
             y = check_labels(y)
             soft = is_soft(y)
             if soft:
-                inputs, raw, _ = Inputs.fit(self, X, ensure_min_samples=2)
+                inputs, raw, _ = Inputs.fit(self, X, sample_weight=sample_weight, ensure_min_samples=2)
                 check_consistent_length(raw, y)
                 proba, labels = soft_labels(y)
                 codes = proba.argmax(axis=1)
             else:
-                inputs, raw, y = Inputs.fit(self, X, y, ensure_min_samples=2)
+                inputs, raw, y = Inputs.fit(self, X, y, sample_weight, ensure_min_samples=2)
                 labels = Labels.of(y)
                 codes = labels.encode(y)
                 proba = np.eye(len(labels))[codes]

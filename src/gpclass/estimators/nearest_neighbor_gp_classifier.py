@@ -140,7 +140,10 @@ class NearestNeighborGPClassifier(NeighborMixin, GPClassifierMixin, GPEstimator)
             settings = replace(self._check_settings(), stacks=bool(self.global_model), calibrates=self._calibrates)
             place, y = place_of(self.device, X), check_labels(host_labels(y, X))
             sample_weight, X = host_labels(sample_weight, X, "sample_weight"), host_rows(X)
-            inputs, rows, y = Inputs.fit(self, X, y, order="C", ensure_min_samples=2)
+            counts = sample_weight  # for fills, and no categories alone
+            if n_left_out:
+                counts = np.repeat([0.0, 1.0], [n_left_out, len(y) - n_left_out])
+            inputs, rows, y = Inputs.fit(self, X, y, counts, order="C", ensure_min_samples=2)
             rows, y = rows[n_left_out:], y[n_left_out:]
             labels = Labels.of(y) if classes is None else Labels.listed(classes)
             codes, factors = labels.encode(y), None

@@ -74,7 +74,7 @@ class NearestNeighborGPRegressor(NeighborMixin, GPRegressorMixin, GPEstimator):
             settings = self._check_settings()
             place, y = place_of(self.device, X), check_targets(host_labels(y, X))
             sample_weight, X = host_labels(sample_weight, X, "sample_weight"), host_rows(X)
-            inputs, rows, y = Inputs.fit(self, X, y, order="C", y_numeric=True, ensure_min_samples=2)
+            inputs, rows, y = Inputs.fit(self, X, y, sample_weight, order="C", y_numeric=True, ensure_min_samples=2)
             weights = self._weights(sample_weight, rows)
             rows, y, weights = self._without_zeros(rows, np.asarray(y, dtype=float), weights)
             targets = Targets.of(y, weights)

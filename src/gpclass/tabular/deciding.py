@@ -40,8 +40,15 @@ class Decisions:
         return any(value is not None for value in (self.costs, self.threshold, self.reject))
 
     def updated(self, given: Self) -> Self:
-        """With what is given in place of the own; new costs end the threshold that went with the old ones."""
+        """With what is given in place of the own; new costs end the threshold that went with the old ones.
+
+        Another positive label ends the threshold and the costs of false negatives and positives: they are those of the
+        old one. Costs of pairs of labels stay.
+        """
         own = replace(self, threshold=None) if given.costs is not None else self
+        if given.positive is not None and str(label_text(given.positive)) != str(label_text(self.positive)):
+            costs = {key: cost for key, cost in (self.costs or {}).items() if as_pair(key) is not None}
+            own = replace(self, threshold=None, costs=costs or None)
         return replace(own, **{name: value for name, value in vars(given).items() if value is not None})
 
     def positive_position(self, labels: list[str], counts: Mapping[str, float]) -> int | None:
@@ -204,19 +211,14 @@ def decision_scores(
 ) -> dict[str, Any]:
     """The mean cost of decisions (n,) beside that of the best constant decision, and the share of rejected rows."""
     w = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=float)
-    truth = np.asarray(rule.classes)[labels]
-    paid, constant = rule.costs_paid(truth, decided), rule.costs[labels]
-    if rule.reject is not None:
-        constant = np.column_stack([constant, np.full(len(labels), rule.reject)])
-    costs = np.average(constant, axis=0, weights=w)
-    best = int(costs.argmin())
+    paid, constant, best = costs_beside_constant(rule, labels, decided, w)
     mean, error = mean_and_error(paid, w)
-    gain, gain_error = mean_and_error(paid - constant[:, best], w)
+    gain, gain_error = mean_and_error(paid - constant, w)
     scores: dict[str, Any] = {
         "mean_cost": mean,
         "mean_cost_se": error,
-        "guess_mean_cost": float(costs[best]),
-        "guess_decision": str(rule.classes[best]) if best < len(rule.classes) else ASK,
+        "guess_mean_cost": float(np.average(constant, weights=w)),
+        "guess_decision": str(best),
         "mean_cost_beats_guess": gain_error is not None and gain + Z_95 * gain_error < 0.0,
         "rule": {
             "costs": rule.costs.tolist(),
@@ -229,3 +231,14 @@ def decision_scores(
         low, high = wilson(asked, effective_rows(w))
         scores |= {"asked": asked, "asked_low": low, "asked_high": high}
     return scores
+
+
+def costs_beside_constant(
+    rule: DecisionRule, labels: np.ndarray, decided: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, Any]:
+    """What the decisions (n,) about each row cost, what the best constant decision costs there, and that decision."""
+    paid, constant = rule.costs_paid(np.asarray(rule.classes)[labels], decided), rule.costs[labels]
+    if rule.reject is not None:
+        constant = np.column_stack([constant, np.full(len(labels), rule.reject)])
+    best = int(np.average(constant, axis=0, weights=weights).argmin())
+    return paid, constant[:, best], rule.classes[best] if best < len(rule.classes) else ASK

@@ -5,7 +5,9 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2_contingency, fisher_exact, ks_2samp
+from scipy.signal import fftconvolve
+from scipy.special import gammaln
+from scipy.stats import binom, chi2_contingency, fisher_exact, ks_2samp
 from sklearn.utils.validation import check_is_fitted
 
 from ..evaluation.uncertainty import similarity, similarity_within
@@ -21,6 +23,8 @@ _LEVEL, _SMALLEST = 0.05, 0.05
 _PREDICTED = 2000
 #: Categories expected less often than this count together, as the chi-square approximation needs.
 _RARE = 5.0
+#: Categories of as many rows as are new by chance with less than this probability are new for a reason.
+_UNLIKELY = 1e-12
 #: New categories that are named.
 _NAMED = 5
 
@@ -33,6 +37,9 @@ def check_drift(model: TableModel, table: Any) -> dict[str, Any]:
     ``changed`` says that a distance is at least 0.05 and that its p-value (two-sample Kolmogorov-Smirnov, chi-square,
     and Fisher's exact test of shares) is below 0.05 divided by the number of all tests, so a table without drift gets a
     report of change in at most one of 20 cases. Rows are taken for independent.
+
+    Categories are tested twice: rare ones count together in the chi-square test, and the share of rows with new
+    categories is compared with that which equal distributions would have. ``p_value`` is the smaller one.
 
     Numbers are compared with the rows that the model keeps (at most 500), categories and missing values with all
     training rows. ``far`` is the share of rows that are far from the training rows, ``predictions`` the shares of
@@ -48,7 +55,7 @@ def check_drift(model: TableModel, table: Any) -> dict[str, Any]:
     table = table if isinstance(table, Table) else from_frame(table)
     frame, notes = model.frame(table)
     kinds = [column.kind for column in model.schema_.used]
-    level = _LEVEL / (len(kinds) + kinds.count("number") + kinds.count("date") + 2)
+    level = _LEVEL / (2 * len(kinds) - kinds.count("text") + 2)
     columns = [_column(model, column, table, level) for column in model.schema_.used]
     columns.sort(
         key=lambda row: (not row["changed"], -max(row["distance"], abs(row["missing"] - row["missing_before"])))
@@ -68,6 +75,7 @@ def check_drift(model: TableModel, table: Any) -> dict[str, Any]:
 
 def _column(model: TableModel, column: Column, table: Table, level: float) -> dict[str, Any]:
     n_before, n = model.about_["rows"], len(table)
+    excess, p_new = 0.0, 1.0
     if column.ordered:
         values, before = _numbers(column, table), _numbers(column, model.sample_)
         n_missing, known = int(np.isnan(values).sum()), values[~np.isnan(values)]
@@ -83,19 +91,22 @@ def _column(model: TableModel, column: Column, table: Table, level: float) -> di
         counts = Counter(cell for cell in cells if cell is not None)
         n_missing = n - counts.total()
         distance, p = _of_categories({**old, "": column.n_missing}, {**counts, "": n_missing})
+        excess, p_new = _of_new_categories(old, counts)
         new = Counter({cell: number for cell, number in counts.items() if cell not in old})
         outside = {"new_categories": new.total() / n, "named": [cell for cell, _ in new.most_common(_NAMED)]}
     share, before_share = n_missing / n, column.n_missing / n_before
     p_missing = _of_shares(n_missing, n, column.n_missing, n_before)
-    changed = (p < level and distance >= _SMALLEST) or (
-        column.kind != "category" and p_missing < level and abs(share - before_share) >= _SMALLEST
+    changed = (
+        (p < level and distance >= _SMALLEST)
+        or (p_new < level and excess >= _SMALLEST)
+        or (column.kind != "category" and p_missing < level and abs(share - before_share) >= _SMALLEST)
     )
     return {
         "column": column.name,
         "kind": column.kind,
         "changed": changed,
         "distance": distance,
-        "p_value": p,
+        "p_value": min(p, p_new),
         "missing": share,
         "missing_before": before_share,
         **outside,
@@ -129,6 +140,34 @@ def _of_categories(before: dict[str, int], counts: dict[str, int]) -> tuple[floa
     merged = merged[:, merged.sum(axis=0) > 0]
     p = float(chi2_contingency(merged, correction=False).pvalue) if merged.shape[1] > 1 else 1.0
     return distance, p
+
+
+def _of_new_categories(before: dict[str, int], counts: dict[str, int]) -> tuple[float, float]:
+    """By how much the share of rows with new categories is larger than expected, and its p-value.
+
+    Where both tables have one distribution, all divisions of their N rows are equally likely, and the m rows of a
+    category are all among the n new ones with probability n (n - 1) ... (n - m + 1) / (N (N - 1) ... (N - m + 1)).
+    These events are negatively associated (Joag-Dev and Proschan 1983), so that their sum, taken for one of independent
+    terms, spreads at least as much: the test is careful.
+    """
+    n, n_before = sum(counts.values()), sum(before.values())
+    if not n or not n_before:
+        return 0.0, 1.0
+    N = n + n_before
+    pooled = Counter({name: count for name, count in before.items() if count}) + Counter(counts)
+    sizes, numbers = np.unique(list(pooled.values()), return_counts=True)
+    sizes, numbers = sizes[sizes <= n], numbers[sizes <= n]
+    all_new = np.exp(gammaln(n + 1) - gammaln(n - sizes + 1) - gammaln(N + 1) + gammaln(N - sizes + 1))
+    found = sum(count for name, count in counts.items() if not before.get(name))
+    excess = (found - float(np.sum(sizes * numbers * all_new))) / n
+    likely = all_new >= _UNLIKELY
+    pmf = np.ones(1)
+    for size, number, share in zip(sizes[likely], numbers[likely], all_new[likely], strict=True):
+        own = np.zeros(size * number + 1)
+        own[::size] = binom.pmf(np.arange(number + 1), number, share)
+        pmf = fftconvolve(pmf, own)
+    p = float(pmf[found:].sum() + np.sum((numbers * all_new)[~likely]))
+    return excess, float(np.clip(p, 0.0, 1.0))
 
 
 def _of_shares(count: int, n: int, count_before: int, n_before: int, alternative: str = "two-sided") -> float:

@@ -94,11 +94,42 @@ def held_out(
     if classes is not None and np.unique(y, return_counts=True)[1].min() > 1 and size >= len(classes):
         stratify = y
     train, test = train_test_split(np.arange(len(y)), test_size=size, random_state=seed, stratify=stratify)
+    if weights is not None:
+        train = train[weights[train] > 0]
+    scored = refit_predictions(estimator, imputer, raw, y, classes, train, test, callbacks, weights)
+    return Predictions("held-out", test, scored)
+
+
+def refit_predictions(
+    estimator: Any,
+    imputer: ViewImputer,
+    raw: Any,
+    y: np.ndarray,
+    classes: Any,
+    train: np.ndarray,
+    test: np.ndarray,
+    callbacks: Sequence[Any],
+    weights: np.ndarray | None = None,
+) -> dict[str, np.ndarray]:
+    """Predictions of the rows ``test`` by a model of the rows ``train``, and their labels or targets."""
     imputer = clone(imputer).fit(raw.iloc[train])
-    weights = None if weights is None else weights[train]
-    model, _ = fit_clone(estimator, imputer.transform(raw.iloc[train]), y[train], weights, callbacks)
-    known = {"y": y[test]} if classes is None else {"labels": label_positions(y[test], classes)}
-    return Predictions("held-out", test, known | predicted(model, imputer.transform(raw.iloc[test]), classes))
+    own = None if weights is None else weights[train]
+    model, _ = fit_clone(estimator, imputer.transform(raw.iloc[train]), y[train], own, callbacks)
+    found = predicted(model, imputer.transform(raw.iloc[test]), classes)
+    if classes is None:
+        return {"y": y[test]} | found
+    n = len(train) if own is None else float(own.sum())
+    absent = ~np.isin(np.arange(len(classes)), label_positions(np.unique(y[train]), classes))
+    return {"labels": label_positions(y[test], classes), "proba": with_absent(found["proba"], absent, n)}
+
+
+def with_absent(proba: np.ndarray, absent: np.ndarray, n: float) -> np.ndarray:
+    """Labels without training rows have the least probability that n rows, or weights of this sum, leave to any label
+    (docs/decisions/0079)."""
+    K = len(absent)
+    least = 1.0 / (10.0 * n * (K - 1) + 11.0 * K)
+    proba = np.where(absent, 0.0, proba)
+    return np.where(absent, least, proba / proba.sum(axis=1, keepdims=True) * (1.0 - least * absent.sum()))
 
 
 def labels_hidden(

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t as student_t
-from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
+from ..evaluation.class_scores import brier_terms
+from ..evaluation.decisions import DecisionRule
 from ..evaluation.groups import (
     group_codes,
     has_group_predictions,
@@ -22,7 +23,8 @@ from ..evaluation.groups import (
 )
 from ..evaluation.metrics import label_positions
 from .columns import Column
-from .evaluation import Predictions, fit_clone, formatted_scores, log_losses, predicted
+from .deciding import costs_beside_constant
+from .evaluation import Predictions, formatted_scores, log_losses, refit_predictions
 from .imputation import ViewImputer
 from .tables import Table, TableError, listed
 
@@ -168,18 +170,9 @@ def _refitted(how: str, refit: Refit, splits: Sequence[tuple[np.ndarray, np.ndar
         if len(np.unique(y[train])) < 2:
             skipped += len(test)
             continue
-        own = clone(imputer).fit(raw.iloc[train])
-        model, _ = fit_clone(
-            estimator, own.transform(raw.iloc[train]), y[train], None if weights is None else weights[train], callbacks
-        )
-        found = predicted(model, own.transform(raw.iloc[test]), classes)
-        if classes is None:
-            found = {"y": y[test]} | found
-        else:
-            labels = label_positions(y[test], classes)
-            absent = ~np.isin(np.arange(len(classes)), label_positions(np.unique(y[train]), classes))
-            unknown += int(np.count_nonzero(absent[labels]))
-            found = {"labels": labels, "proba": _with_absent(found["proba"], absent, len(train))}
+        found = refit_predictions(estimator, imputer, raw, y, classes, train, test, callbacks, weights)
+        if classes is not None:
+            unknown += int(np.count_nonzero(~np.isin(y[test], y[train])))
         rows.append(test)
         for name, values in found.items():
             parts[name].append(values)
@@ -190,13 +183,6 @@ def _refitted(how: str, refit: Refit, splits: Sequence[tuple[np.ndarray, np.ndar
     if unknown:
         notes.append(f"{how}: {unknown} rows have a label that does not occur in their training rows")
     return Predictions(how, np.concatenate(rows), {name: np.concatenate(part) for name, part in parts.items()})
-
-
-def _with_absent(proba: np.ndarray, absent: np.ndarray, n_train: int) -> np.ndarray:
-    """Labels without training rows have the least probability that n rows leave to any label."""
-    least = 1.0 / ((n_train + 2) * len(absent))
-    proba = np.where(absent, 0.0, proba)
-    return np.where(absent, least, proba / proba.sum(axis=1, keepdims=True) * (1.0 - least * absent.sum()))
 
 
 def _note_labels_of_one_group(y: np.ndarray, groups: np.ndarray, notes: list[str]) -> None:
@@ -210,31 +196,52 @@ def _note_labels_of_one_group(y: np.ndarray, groups: np.ndarray, notes: list[str
 
 
 def errors_by_cluster(
-    scores: Mapping[str, Any], scored: Mapping[str, np.ndarray], clusters: np.ndarray, weights: np.ndarray | None
+    scores: Mapping[str, Any],
+    scored: Mapping[str, np.ndarray],
+    clusters: np.ndarray,
+    weights: np.ndarray | None,
+    rule: DecisionRule | None = None,
+    decided: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """The scores with standard errors and intervals that allow for rows of a cluster to be alike.
 
     Intervals are as wide as those of fewer rows, by the design effect: the ratio of the variances of the mean loss with
-    and without clusters.
+    and without clusters. A model beats a guess where the mean of the differences is also clear of 0 by the errors of
+    clusters. ``decided`` are the decisions by ``rule`` that the scores are of.
     """
     w = np.ones(len(clusters)) if weights is None else weights
-    found, effect = dict(scores), 1.0
-    for name, values in _row_values(scored).items():
-        error = _cluster_error(values, clusters, w)
+    values, gains, effect = _row_values(scored), {} if "mean" in scored else _row_gains(scored, w), 1.0
+    if rule is not None and decided is not None:
+        values["mean_cost"], constant, _ = costs_beside_constant(rule, scored["labels"], decided, w)
+        gains["mean_cost"] = constant - values["mean_cost"]
+    found = dict(scores)
+    for name, own in values.items():
+        error = _cluster_error(own, clusters, w)
         if name == "log_loss" and error is not None:
-            alone = _cluster_error(values, np.arange(len(values)), w)
+            alone = _cluster_error(own, np.arange(len(own)), w)
             effect = max(1.0, (error / alone) ** 2) if alone else 1.0
         if f"{name}_se" in scores:
             found[f"{name}_se"] = error
+    for name, own in gains.items():
+        found[f"{name}_beats_guess"] = scores[f"{name}_beats_guess"] and _clearly_above_zero(own, clusters, w)
+    found |= _widened(scores, effect)
+    if "by_class" in scores:
+        found["by_class"] = [{**row, **_widened(row, effect)} for row in scores["by_class"]]
+    if "rmse" in scores and scores["rmse"] > 0:
+        squares = ((scored["y"] - scored["mean"]) / scores["rmse"]) ** 2
+        error = _cluster_error(squares, clusters, w)
+        found["rmse_se"] = None if error is None else 0.5 * scores["rmse"] * error
+    return found
+
+
+def _widened(scores: Mapping[str, Any], effect: float) -> dict[str, float]:
+    """The ends of all intervals, for the design effect."""
+    found = {}
     for name in [key.removesuffix("_low") for key in scores if key.endswith("_low")]:
         if scores[name] is not None and scores[f"{name}_low"] is not None:
             for end in ("_low", "_high"):
                 wider = scores[name] + (scores[name + end] - scores[name]) * np.sqrt(effect)
                 found[name + end] = float(np.clip(wider, 0.0, 1.0))
-    if "rmse" in scores and scores["rmse"] > 0:
-        squares = ((scored["y"] - scored["mean"]) / scores["rmse"]) ** 2
-        error = _cluster_error(squares, clusters, w)
-        found["rmse_se"] = None if error is None else 0.5 * scores["rmse"] * error
     return found
 
 
@@ -245,7 +252,31 @@ def _row_values(scored: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"log_loss": log_loss, "inside_90": (np.abs(residual) <= 1.6448536269514722 * sd).astype(float)}
     labels, proba = scored["labels"], scored["proba"]
     off = np.abs(proba.argmax(axis=1) - labels).astype(float)
-    return {"error": (off > 0).astype(float), "log_loss": log_losses(labels, proba), "mean_steps_off": off}
+    return {
+        "error": (off > 0).astype(float),
+        "log_loss": log_losses(labels, proba),
+        "brier": brier_terms(labels, proba),
+        "mean_steps_off": off,
+    }
+
+
+def _row_gains(scored: Mapping[str, np.ndarray], weights: np.ndarray) -> dict[str, np.ndarray]:
+    """By how much each row is predicted better than by the class frequencies."""
+    labels, values = scored["labels"], _row_values(scored)
+    shares = np.bincount(labels, weights, minlength=scored["proba"].shape[1]) / weights.sum()
+    guess = np.broadcast_to(shares, scored["proba"].shape)
+    return {
+        "error": (labels != shares.argmax()) - values["error"],
+        "log_loss": log_losses(labels, guess) - values["log_loss"],
+    }
+
+
+def _clearly_above_zero(values: np.ndarray, clusters: np.ndarray, weights: np.ndarray) -> bool:
+    """Whether the weighted mean is, by Student's distribution with the number of clusters."""
+    error, n_clusters = _cluster_error(values, clusters, weights), len(np.unique(clusters))
+    if error is None:
+        return False
+    return bool(np.average(values, weights=weights) > student_t.ppf(_CLEAR, n_clusters - 1) * error)
 
 
 def _cluster_error(values: np.ndarray, clusters: np.ndarray, weights: np.ndarray) -> float | None:
@@ -266,9 +297,7 @@ def comparison(usual: Predictions, other: Predictions, clusters: np.ndarray, col
         return None
     losses = [_losses(found.scored)[rows] for found, rows in ((usual, first), (other, second))]
     difference, codes = losses[1] - losses[0], clusters[second]
-    error = _cluster_error(difference, codes, np.ones(len(difference)))
-    n_clusters = len(np.unique(codes))
-    if error is None or difference.mean() <= student_t.ppf(_CLEAR, n_clusters - 1) * error:
+    if not _clearly_above_zero(difference, codes, np.ones(len(difference))):
         return None
     if "mean" in usual.scored:
         before, after = (f"{np.sqrt(loss.mean()):.3g}" for loss in losses)

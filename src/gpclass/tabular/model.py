@@ -408,7 +408,9 @@ class TableModel(BaseEstimator):
             if self.rule_ is not None:
                 decided = self._decisions().decide(self.rule_, positive, predictions.scored, own, clusters)
             scores = self._scores_of(predictions.scored, own, positive, self.rule_, decided)
-            self.other_scores_[predictions.how] = grouped.errors_by_cluster(scores, predictions.scored, clusters, own)
+            self.other_scores_[predictions.how] = grouped.errors_by_cluster(
+                scores, predictions.scored, clusters, own, self.rule_, decided
+            )
             note = grouped.comparison(usual, predictions, clusters, str(column), self.target)
             self.notes_ += [note] if note else []
             if column == self.groups:  # sets of labels are for new groups then
@@ -494,17 +496,31 @@ class TableModel(BaseEstimator):
 
     def positive_position(self, decisions: Decisions | None = None) -> int | None:
         """The positive label's position; None where there are several and none is named, and for regression."""
-        own = self._decisions().updated(decisions or Decisions())
-        return own.positive_position(self.labels, self._counts) if self.labels else None
+        return (
+            self._updated(decisions or Decisions()).positive_position(self.labels, self._counts)
+            if self.labels
+            else None
+        )
+
+    def _updated(self, decisions: Decisions) -> Decisions:
+        """The decisions of the fit, with the positive label that it took, but for what is given."""
+        own = self._decisions()
+        position = own.positive_position(self.labels, self._counts) if self.labels else None
+        named = own if position is None else replace(own, positive=self.labels[position])
+        return named.updated(decisions)
 
     def rule(self, decisions: Decisions | None = None) -> DecisionRule | None:
-        """How to decide: as in fit, but for what is given. A threshold is tuned on predictions of training rows."""
+        """How to decide: as in fit, but for what is given. A threshold is tuned on predictions of training rows.
+
+        Another positive label than that of the fit ends the threshold of the fit, and its costs of false negatives and
+        positives.
+        """
         check_is_fitted(self, "estimator_")
         if decisions is None or decisions == Decisions():
             return self.rule_
         if self.task_ == "regression":
             raise TableError("costs and thresholds are for labels; the model is a regression")
-        own, positive = self._decisions().updated(decisions), self.positive_position(decisions)
+        own, positive = self._updated(decisions), self.positive_position(decisions)
         return own.rule(self.labels, positive, self.scored_, self.scored_weights_)
 
     def rule_text(self) -> str:

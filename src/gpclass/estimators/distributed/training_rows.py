@@ -48,7 +48,7 @@ class ChunkRows:
         given, y_few, few = sample(chunks, found, n_sampled, rng)
         refuse_text(given)
         given, n_more = with_categories(given, found)
-        inputs, rows, _ = Inputs.fit(estimator, given)
+        inputs, rows, _ = Inputs.fit(estimator, given, sample_weight=np.repeat([0.0, 1.0], [n_more, len(y_few)]))
         if inputs.frame.times:  # the survey has no means of what is made of them
             raise ValueError(
                 f"expected numbers and categories in a Dask collection, got dates in {list(inputs.frame.times)}"
