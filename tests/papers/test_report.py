@@ -107,10 +107,10 @@ def test_paths_that_cannot_be_written_are_reported(results, tmp_path):
     (tmp_path / "file").write_text("")
     run = command.invoke(app, ["reproduce", "g06-sinc", "--out", str(tmp_path / "file")])
     assert run.exit_code == 2
-    assert "cannot be one" in run.output
+    assert "Cannot write to folder" in run.output
     page = command.invoke(app, ["report", str(results), "--out", str(tmp_path)])
     assert page.exit_code == 1
-    assert "cannot be written" in page.output
+    assert "Cannot save" in page.output
 
 
 def test_brackets_in_a_path_are_not_markup(tmp_path):
