@@ -89,7 +89,8 @@ def fit(
     time: Annotated[
         str | None,
         _option(
-            "Column of numbers or dates: adds scores for later rows predicted from earlier ones.",
+            "Column of numbers or dates: adds scores for later rows predicted from earlier ones. It is a predictor "
+            "only with --keep.",
             "--time",
             metavar="COLUMN",
         ),

@@ -263,8 +263,9 @@ def with_error(value: float, error: float | None, digits: int = 4) -> str:
     nothing of the error, show none."""
     if not error:
         return f"{value:z.{digits}f}"
-    digits = min(12, max(digits, int(np.ceil(-np.log10(error)))))
-    return f"{value:z.{digits}f} ± {error:.{digits}f}"
+    digits = min(6, max(digits, int(np.ceil(-np.log10(error)))))
+    shown = f"{error:.{digits}f}" if error >= 0.5 * 10.0**-digits else f"{error:.0e}"
+    return f"{value:z.{digits}f} ± {shown}"
 
 
 def percentage(scores: Mapping[str, Any], name: str, digits: int = 2, unit: str = " %") -> str:

@@ -81,7 +81,7 @@ def kept_row(model: TableModel, position: int) -> Table:
     shown = ", ".join(map(str, sample.positions[:5]))
     raise TableError(
         f"expected a {sample.unit} among the {len(sample)} that the model keeps ({shown}, ...), got {position}; "
-        "give the table for others"
+        "for other rows give the table, on the command line with --data"
     )
 
 
