@@ -15,10 +15,11 @@ import warnings
 from itertools import product
 
 import numpy as np
-from bench_tables import SHARED
 
 import gpclass as gp
-from gpclass.tabular import TableModel, read_table
+from gpclass.datasets import load_table
+from gpclass.datasets.bundled import TABLES
+from gpclass.tabular import TableModel
 
 #: Estimator, numbers of rows, of columns and of classes (1: regression).
 GRIDS = {
@@ -59,15 +60,15 @@ def seconds(make: type, n: int, d: int, n_classes: int) -> tuple[float, float]:
 
 
 def tables() -> None:
-    """The estimate beside the CPU seconds of fits of the shared tables."""
+    """The estimate beside the CPU seconds of fits of the ten packaged tables."""
     ratios = []
-    for path in sorted((SHARED / "tables").glob("*.csv")):
+    for name in TABLES:
         expected: list[float] = []
         cpu = time.process_time()
-        model = TableModel("target").fit(read_table(path), on_estimate=expected.append, clock=time.process_time)
+        model = TableModel("target").fit(load_table(name).frame, on_estimate=expected.append, clock=time.process_time)
         cpu = time.process_time() - cpu
         ratios.append(expected[0] / cpu)
-        print(f"{path.stem:12} {model.about_['rows']:5} rows: {expected[0]:6.1f} s expected, {cpu:6.1f} s", flush=True)
+        print(f"{name:12} {model.about_['rows']:5} rows: {expected[0]:6.1f} s expected, {cpu:6.1f} s", flush=True)
     factor = np.exp(np.abs(np.log(ratios)))
     print(f"off by a factor of {np.median(factor):.1f}, at most {factor.max():.1f}")
 

@@ -3,7 +3,7 @@
 python benchmarks/bench_groups.py [TABLE ...] [--folds 8] [--seeds 3]
 
 Repeated patients: generated tables in which rows of a patient share traits and an effect that no column shows, and the
-vowels of speakers 0 to 7 of the vowel data (GPCLASS_DATA is its folder), whose speakers 8 to 14 are the new groups.
+vowels of speakers 0 to 7 of the vowel data, whose speakers 8 to 14 are the new groups.
 Error and log loss of ``GPClassifier()`` by leave-one-out, by leave-group-out from the same fit, by refits in folds of
 groups that learn everything anew (--folds 0: without these), and on rows of new groups; seconds of each. With --fixed
 instead: one kernel at given parameters, leave-group-out against a refit without each group.
@@ -12,11 +12,9 @@ instead: one kernel at given parameters, leave-group-out against a refit without
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,10 +23,10 @@ from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, cross_val_pred
 from sklearn.preprocessing import scale
 
 from gpclass import GPClassifier
+from gpclass.datasets import load_vowel
 from gpclass.evaluation.groups import leave_group_out_proba
 from gpclass.kernels import RBF
 
-DATA = Path(os.environ.get("GPCLASS_DATA", "/work/shared/data"))
 #: patients, rows of each, classes, the effect of a patient
 GENERATED = {
     "60 of 5": (60, 5, 2, 1.5),
@@ -51,9 +49,8 @@ def patients(n_patients: int, per: int, n_classes: int, effect: float, rng: np.r
 
 def tables(name: str, seed: int) -> tuple[Rows, tuple[np.ndarray, np.ndarray]]:
     if name == "vowel":
-        data = np.load(DATA / "vowel.npz")
-        train, new = ([data[f"{part}_{which}"] for part in ("X", "y")] for which in ("train", "test"))
-        return (train[0].astype(float), train[1], data["speaker_train"]), (new[0].astype(float), new[1])
+        train, new = load_vowel(subset="train"), load_vowel(subset="test")
+        return (train.data, train.target, train.speaker), (new.data, new.target)
     rng = np.random.default_rng(seed)
     n_patients, per, *rest = GENERATED[name]
     return patients(n_patients, per, *rest, rng), patients(400, 5, *rest, rng)[:2]

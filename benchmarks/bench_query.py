@@ -29,8 +29,10 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from gpclass import GPClassifier, query
+from gpclass.datasets import load_table
+from gpclass.datasets.bundled import TABLES
+from gpclass.papers.data import whole
 
-SHARED = Path("/work/shared")
 REPORTED = ("ionosphere", "tictactoe", "letter-IJ", "satimage-47")
 BATCHES, BATCH, POOL, TEST = 10, 10, 400, 600
 
@@ -47,14 +49,11 @@ SOME: dict[str, tuple[str, list]] = {
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows, with a column for each value of a text column, and labels."""
-    path = SHARED / "tables" / f"{name}.csv"
-    if path.exists():
-        frame = pd.read_csv(path)
-        return pd.get_dummies(frame.drop(columns="target")).to_numpy(float), frame["target"].to_numpy()
+    if name in TABLES:
+        table, target = load_table(name, return_X_y=True)
+        return pd.get_dummies(table).to_numpy(float), target.to_numpy()
     source, classes = SOME.get(name, (name, None))
-    with np.load(SHARED / "data" / f"{source}.npz") as found:
-        merged = "X" not in found.files
-        X, y = (np.concatenate([found[f"{k}_train"], found[f"{k}_test"]]) if merged else found[k] for k in ("X", "y"))
+    X, y = whole(source)
     kept = np.isin(y, np.unique(y) if classes is None else classes)
     return X[kept].astype(float), y[kept]
 

@@ -26,11 +26,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bench_tables import SHARED, load
+from bench_tables import load
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import LabelEncoder
 
 from gpclass import GPClassifier
+from gpclass.datasets import load_pima
 from gpclass.evaluation.decisions import PredictionSets
 
 SETS = ("german", "led7", "pima", "waveform", "cleveland")
@@ -40,9 +41,7 @@ MAPIE = find_spec("mapie") is not None
 
 def data(name: str) -> tuple[np.ndarray, np.ndarray]:
     if name == "pima":
-        with np.load(SHARED / "data" / "pima.npz", allow_pickle=False) as stored:
-            parts = [(stored[f"X_{part}"], stored[f"y_{part}"]) for part in ("train", "test")]
-        X, y = (np.concatenate(both) for both in zip(*parts, strict=True))
+        X, y = load_pima(return_X_y=True)
     else:
         table, y = load(name)
         X = pd.get_dummies(table, dtype=float).to_numpy(dtype=float)  # MAPIE takes numbers alone
